@@ -1,0 +1,200 @@
+"""Boards are data: one TOML file each. A new board of a known family needs no Python."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+from pathlib import Path
+from typing import Any
+
+from toolkit.errors import UsageError
+from toolkit.resources import resource
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+
+class Isa(Enum):
+    """Which instructions a core has for int8 arithmetic; decides scratch sizes and kernel sums."""
+
+    SCALAR = "scalar"
+    DSP = "dsp"
+    MVE = "mve"
+
+
+_ISA_OF_CPU = {
+    "cortex-m0": Isa.SCALAR,
+    "cortex-m0plus": Isa.SCALAR,
+    "cortex-m3": Isa.SCALAR,
+    "cortex-m23": Isa.SCALAR,
+    "cortex-m4": Isa.DSP,
+    "cortex-m7": Isa.DSP,
+    "cortex-m33": Isa.DSP,
+    "cortex-m55": Isa.MVE,
+    "cortex-m85": Isa.MVE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """One memory of a board: address of its first byte, and bytes."""
+
+    origin: int
+    size: int
+
+
+@dataclass(frozen=True, slots=True)
+class Emulator:
+    """How a virtual board is run.
+
+    Attributes:
+        kind: `qemu`, or `process` for a runner that is a program of the development machine.
+        machine: QEMU's machine name; empty for `process`.
+        instructions_per_s: virtual instructions per virtual second where executed instructions can be read off the
+            board's timer; 0 where they cannot.
+    """
+
+    kind: str
+    machine: str = ""
+    instructions_per_s: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Board:
+    """A board as its TOML file describes it.
+
+    Attributes:
+        name: the file's name without `.toml`; what `--board` takes.
+        title: one line for people.
+        port: folder of `firmware/ports` with its start-up code, serial line and timer.
+        cpu: target of lowering and planning, e.g. `cortex-m33`.
+        toolchain: `arm-none-eabi` or `host`.
+        flags: compiler flags that select core, FPU and ABI.
+        flash, ram: memories; a runner is linked into them.
+        reserved_flash: bytes of code the runtime and the kernels take besides the model's constants (estimate used
+            to judge the fit before anything is built).
+        reserved_ram: bytes of static data besides the arena (the same).
+        stack: bytes of stack that are set aside.
+        emulator: how it is run when it is virtual; None for a real board.
+    """
+
+    name: str
+    title: str
+    port: str
+    cpu: str
+    toolchain: str
+    flags: tuple[str, ...]
+    flash: Memory
+    ram: Memory
+    reserved_flash: int
+    reserved_ram: int
+    stack: int
+    emulator: Emulator | None
+
+    @property
+    def isa(self) -> Isa:
+        return _ISA_OF_CPU[self.cpu]
+
+
+def board_names() -> tuple[str, ...]:
+    """Names of all boards, sorted."""
+    return tuple(sorted(path.stem for path in resource("boards").glob("*.toml")))
+
+
+def load_board(name: str) -> Board:
+    """Board by name, or by the path of a TOML file of the user's own.
+
+    Raises:
+        UsageError: no such board, or its file is not a board description.
+    """
+    path = Path(name) if name.endswith(".toml") else resource("boards") / f"{name}.toml"
+    if not path.is_file():
+        raise UsageError(
+            f"there is no board named {name!r}",
+            hint=f"Known boards: {', '.join(board_names())}. A TOML file of your own can be given as a path.",
+        )
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise UsageError(f"not a TOML file: {error}", where=str(path)) from None
+    return _board(data, path)
+
+
+def _board(data: Mapping[str, Any], path: Path) -> Board:
+    table = _Table(data, str(path))
+    memory = table.table("memory")
+    reserve = table.table("reserve")
+    emulator = table.table("emulator") if "emulator" in data else None
+    cpu = table.text("cpu")
+    if cpu not in _ISA_OF_CPU:
+        raise UsageError(
+            f"`cpu` is {cpu!r}, which is not a core this toolkit knows",
+            where=str(path),
+            hint=f"Known cores: {', '.join(_ISA_OF_CPU)}.",
+        )
+    port = table.text("port")
+    if not (resource("firmware") / "ports" / port).is_dir():
+        raise UsageError(f"`port` is {port!r}, but firmware/ports has no such folder", where=str(path))
+    return Board(
+        name=path.stem,
+        title=table.text("title"),
+        port=port,
+        cpu=cpu,
+        toolchain=table.text("toolchain"),
+        flags=table.texts("flags"),
+        flash=_memory(memory.table("flash")),
+        ram=_memory(memory.table("ram")),
+        reserved_flash=reserve.integer("flash"),
+        reserved_ram=reserve.integer("ram"),
+        stack=reserve.integer("stack"),
+        emulator=_emulator(emulator) if emulator else None,
+    )
+
+
+def _memory(table: _Table) -> Memory:
+    return Memory(origin=table.integer("origin"), size=table.integer("size"))
+
+
+def _emulator(table: _Table) -> Emulator:
+    return Emulator(
+        kind=table.text("kind"),
+        machine=table.text("machine", default=""),
+        instructions_per_s=table.integer("instructions_per_s", default=0),
+    )
+
+
+class _Table:
+    """A TOML table whose readers name the file and the key when a value is missing or of the wrong type."""
+
+    def __init__(self, data: Mapping[str, Any], where: str) -> None:
+        self._data = data
+        self._where = where
+
+    def _get(self, key: str, kind: type, default: Any = None) -> Any:
+        value = self._data.get(key, default)
+        if not isinstance(value, kind) or isinstance(value, bool):
+            problem = "is missing" if value is None else f"should be {kind.__name__}, not {type(value).__name__}"
+            raise UsageError(f"`{key}` {problem}", where=self._where)
+        return value
+
+    def text(self, key: str, default: str | None = None) -> str:
+        return str(self._get(key, str, default))
+
+    def integer(self, key: str, default: int | None = None) -> int:
+        value = int(self._get(key, int, default))
+        if value < 0:
+            raise UsageError(f"`{key}` is negative", where=self._where)
+        return value
+
+    def texts(self, key: str) -> tuple[str, ...]:
+        values = self._get(key, list)
+        if not all(isinstance(value, str) for value in values):
+            raise UsageError(f"`{key}` should be a list of strings", where=self._where)
+        return tuple(values)
+
+    def table(self, key: str) -> _Table:
+        return _Table(self._get(key, dict), f"{self._where}, [{key}]")
