@@ -1,0 +1,82 @@
+"""Whether a plan fits its board, judged before anything is compiled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from toolkit.errors import PlanError
+from toolkit.planning.types import Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """Bytes of one memory that something takes."""
+
+    memory: str
+    name: str
+    nbytes: int
+
+
+def parts(plan: Plan) -> tuple[Part, ...]:
+    """What takes how much of the board's flash and RAM; code and static data are the board file's estimates."""
+    board = plan.board
+    return (
+        Part("flash", "code (estimate)", board.reserved_flash),
+        Part("flash", "constants", plan.constant_bytes),
+        Part("ram", "arena", plan.arena),
+        Part("ram", "static (estimate)", board.reserved_ram),
+        Part("ram", "stack", board.stack),
+    )
+
+
+def check_fit(plan: Plan) -> None:
+    """Raise a PlanError with a table of what takes how much when the plan needs more than the board has."""
+    all_parts = parts(plan)
+    sizes = {"flash": plan.board.flash.size, "ram": plan.board.ram.size}
+    over = [memory for memory, size in sizes.items() if _total(all_parts, memory) > size]
+    if not over:
+        return
+    lines = []
+    for memory, size in sizes.items():
+        lines += [f"{memory:<6} {part.name:<18} {part.nbytes:>10,}" for part in all_parts if part.memory == memory]
+        total = _total(all_parts, memory)
+        verdict = f"{total - size:,} too many" if total > size else "fits"
+        lines.append(f"{memory:<6} {'in all':<18} {total:>10,} of {size:,} bytes: {verdict}")
+    raise PlanError(
+        f"the model does not fit the {' and the '.join(over)} of {plan.board.name}",
+        where=plan.model,
+        hint="\n  ".join([*lines, *(_advice(plan, memory) for memory in over)]),
+    )
+
+
+def _advice(plan: Plan, memory: str) -> str:
+    if memory == "flash":
+        largest = max(plan.constants, key=lambda id: plan.tensor(id).nbytes)
+        readers = [step for step in plan.steps if largest in step.operator.inputs]
+        layer = readers[0].layer or f"operator {readers[0].operator.index}"
+        nbytes = plan.tensor(largest).nbytes
+        return (
+            f"The largest constant is {nbytes:,} bytes, in {layer}: make that layer narrower, or take a larger board."
+        )
+    position = _peak(plan)
+    step = plan.steps[position]
+    layer = step.layer or f"operator {step.operator.index} ({type(step.operator).__name__})"
+    return (
+        f"The arena is fullest in {layer}: a smaller input, fewer channels there, or an earlier stride or pooling "
+        "makes it smaller; or take a larger board."
+    )
+
+
+def _peak(plan: Plan) -> int:
+    """Position of the step during which most bytes are live."""
+
+    def live(position: int) -> int:
+        held = sum(p.span.nbytes for p in plan.activations.values() if p.first <= position <= p.last)
+        scratch = plan.steps[position].scratch
+        return held + (scratch.nbytes if scratch else 0)
+
+    return max(range(len(plan.steps)), key=live)
+
+
+def _total(all_parts: tuple[Part, ...], memory: str) -> int:
+    return sum(part.nbytes for part in all_parts if part.memory == memory)

@@ -1,0 +1,147 @@
+"""Which kernel computes an operator, and how much scratch one call needs on this board.
+
+A program carries scratch sizes and kernel sums of the core it was lowered for; neither is used. Both follow from
+shapes and weights, and what a kernel needs is derived here for the library the plan uses.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from toolkit.errors import PlanError
+from toolkit.planning.types import Kernel
+from toolkit.program.types import (
+    Activation,
+    Add,
+    AvgPool2d,
+    Conv2d,
+    Copy,
+    DepthwiseConv2d,
+    Dequantize,
+    Div,
+    Linear,
+    Maximum,
+    MaxPool2d,
+    Minimum,
+    Mul,
+    Operator,
+    Pad,
+    Quantize,
+    Softmax,
+    Transpose,
+)
+
+LIBRARY = "deploy kernels"
+"""Name of the kernel library in `firmware/kernels`."""
+
+_MAX_AXES = 4  # of CMSIS-NN's dims struct
+
+
+def choose_kernel(op: Operator) -> Kernel:
+    """The kernel that computes an operator.
+
+    Raises:
+        PlanError: there is none.
+    """
+    choose = _CHOICES.get(type(op))
+    if choose is None:
+        raise PlanError(
+            f"there is no kernel for {op.name} yet",
+            where=f"operator {op.index}",
+            hint="Replace this layer in the model, or open an issue with the model's `deploy inspect`.",
+        )
+    return choose(op)
+
+
+def _quantize(op: Quantize) -> Kernel:
+    # It reads a float before it writes the byte at or below the same address.
+    return Kernel("deploy_quantize_f32_s8", in_place=True)
+
+
+def _convolve(op: Conv2d) -> Kernel:
+    return Kernel("arm_convolve_wrapper_s8", scratch=convolve_scratch(op))
+
+
+def convolve_scratch(op: Conv2d) -> int:
+    """Two columns of int16 patches, each rounded up to four elements."""
+    patch = op.kernel[0] * op.kernel[1] * op.input_shape[3] // op.groups
+    return 4 * _multiple_of_4(patch)
+
+
+def _depthwise(op: DepthwiseConv2d) -> Kernel:
+    return Kernel("arm_depthwise_conv_wrapper_s8")
+
+
+def _linear(op: Linear) -> Kernel:
+    per_tensor = len(op.multipliers) == 1
+    return Kernel("arm_fully_connected_s8" if per_tensor else "arm_fully_connected_per_channel_s8")
+
+
+def _elementwise(function: str) -> Callable[[Any], Kernel]:
+    def choose(op: Add | Mul) -> Kernel:
+        if op.input_shape != op.other_shape:
+            raise PlanError(
+                f"{op.name} with operands of different shapes {op.input_shape} and {op.other_shape} has no kernel yet",
+                where=f"operator {op.index}",
+                hint="Expand the smaller operand to the larger one's shape in the model.",
+            )
+        return Kernel(function)
+
+    return choose
+
+
+def _permutation(op: Transpose | Copy) -> Kernel:
+    _check_axes(op, len(op.input_shape))
+    return Kernel("arm_transpose_s8")
+
+
+def _pad(op: Pad) -> Kernel:
+    _check_axes(op, len(op.input_shape))
+    return Kernel("arm_pad_s8")
+
+
+def _extremum(function: str) -> Callable[[Any], Kernel]:
+    def choose(op: Minimum | Maximum) -> Kernel:
+        _check_axes(op, len(op.output_shape))
+        return Kernel(function)
+
+    return choose
+
+
+def _simple(function: str) -> Callable[[Any], Kernel]:
+    return lambda _: Kernel(function)
+
+
+def _check_axes(op: Operator, axes: int) -> None:
+    if axes > _MAX_AXES:
+        raise PlanError(
+            f"{op.name} works on {axes} axes; the kernels take at most {_MAX_AXES}",
+            where=f"operator {op.index}",
+            hint="Merge axes that stay together (reshape) before this layer.",
+        )
+
+
+def _multiple_of_4(value: int) -> int:
+    return -(-value // 4) * 4
+
+
+_CHOICES: dict[type[Operator], Callable[[Any], Kernel]] = {
+    Quantize: _quantize,
+    Dequantize: _simple("deploy_dequantize_s8_f32"),
+    Conv2d: _convolve,
+    DepthwiseConv2d: _depthwise,
+    Linear: _linear,
+    Add: _elementwise("arm_elementwise_add_s8"),
+    Mul: _elementwise("arm_elementwise_mul_s8"),
+    Div: _simple("deploy_div_s8"),
+    Minimum: _extremum("arm_minimum_s8"),
+    Maximum: _extremum("arm_maximum_s8"),
+    Activation: _simple("deploy_lookup_s8"),
+    AvgPool2d: _simple("arm_avgpool_s8"),
+    MaxPool2d: _simple("arm_max_pool_s8"),
+    Softmax: _simple("arm_softmax_s8"),
+    Transpose: _permutation,
+    Copy: _permutation,
+    Pad: _pad,
+}
