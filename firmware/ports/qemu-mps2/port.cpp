@@ -1,0 +1,62 @@
+// Arm MPS2+ with the AN505 image: UART 0 and timer 0 of the CMSDK, through their secure addresses.
+#include "port.h"
+
+namespace port {
+
+namespace {
+
+struct Uart {
+    volatile uint32_t data;
+    volatile uint32_t state;
+    volatile uint32_t control;
+    volatile uint32_t interrupt;
+    volatile uint32_t divider;
+};
+
+struct Timer {
+    volatile uint32_t control;
+    volatile uint32_t value;
+    volatile uint32_t reload;
+};
+
+Uart* const uart = reinterpret_cast<Uart*>(0x50200000);
+Timer* const timer = reinterpret_cast<Timer*>(0x50000000);
+
+const uint32_t kTransmitFull = 1;
+const uint32_t kReceiveFull = 2;
+const uint32_t kClock = 20000000;  // Hz, of the peripherals
+
+}  // namespace
+
+extern "C" {
+extern uint8_t stack_low[];   // from the linker script
+extern uint8_t stack_high[];
+}
+
+void init() {
+    uart->divider = 16;
+    uart->control = 3;  // transmit and receive
+    timer->reload = 0xFFFFFFFF;
+    timer->value = 0xFFFFFFFF;
+    timer->control = 1;
+}
+
+int read() { return (uart->state & kReceiveFull) ? static_cast<int>(uart->data & 0xFF) : -1; }
+
+void write(const uint8_t* data, size_t size) {
+    for (size_t i = 0; i < size; ++i) {
+        while (uart->state & kTransmitFull) {
+        }
+        uart->data = data[i];
+    }
+}
+
+uint32_t ticks() {
+    return ~timer->value;  // it counts down
+}
+
+uint32_t ticks_per_second() { return kClock; }
+
+Stack stack() { return {stack_low, stack_high}; }
+
+}  // namespace port
