@@ -1,0 +1,317 @@
+"""How each operator says itself in C: the structs it fills and the kernel it calls."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from toolkit.planning.types import Plan, Step
+from toolkit.program.types import (
+    Activation,
+    Add,
+    AvgPool2d,
+    Conv2d,
+    Copy,
+    DepthwiseConv2d,
+    Dequantize,
+    Div,
+    Linear,
+    Maximum,
+    MaxPool2d,
+    Minimum,
+    Mul,
+    Operator,
+    Pad,
+    Pair,
+    Quantize,
+    Shape,
+    Softmax,
+    Transpose,
+)
+
+ADD_LEFT_SHIFT = 20
+"""ExecuTorch's scales for quantized_add assume it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One kernel call in C.
+
+    Attributes:
+        statements: lines that declare and fill the arguments.
+        arguments: C expressions, in the order of the kernel's prototype.
+        returns_status: whether the kernel returns a status (the others cannot fail).
+    """
+
+    statements: tuple[str, ...]
+    arguments: tuple[str, ...]
+    returns_status: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Where the operands of one step are, as C expressions."""
+
+    plan: Plan
+    step: Step
+    symbols: dict[int, str]
+
+    def operand(self, id: int, c_type: str = "int8_t") -> str:
+        """A constant's symbol, or the place of an activation."""
+        if id in self.symbols:
+            return self.symbols[id]
+        return f"at<{c_type}>({self.plan.activations[id].span.offset})"
+
+    def output(self, c_type: str = "int8_t") -> str:
+        return self.operand(self.step.operator.output, c_type)
+
+    def size(self, id: int) -> int:
+        return self.plan.tensor(id).size
+
+    @property
+    def context(self) -> str:
+        """The statement that declares the kernel's working memory."""
+        scratch = self.step.scratch
+        value = f"{{at<void>({scratch.offset}), {scratch.nbytes}}}" if scratch else "{nullptr, 0}"
+        return f"const cmsis_nn_context context = {value};"
+
+
+def say(step: Step, plan: Plan, symbols: dict[int, str]) -> Call:
+    """The call of one step's kernel."""
+    return _SAYINGS[type(step.operator)](step.operator, Scope(plan, step, symbols))
+
+
+def _dims(name: str, shape: Shape) -> str:
+    """CMSIS-NN's dims of a tensor of at most four axes, missing leading axes being 1."""
+    padded = (1,) * (4 - len(shape)) + tuple(shape)
+    return f"const cmsis_nn_dims {name} = {{{', '.join(map(str, padded))}}};"
+
+
+def _tile(pair: Pair) -> str:
+    """CMSIS-NN's tile: width before height."""
+    return f"{{{pair[1]}, {pair[0]}}}"
+
+
+def _float(value: float) -> str:
+    """A C literal of exactly the float32 nearest to `value`."""
+    text = repr(float(np.float32(value)))
+    return f"{text}f"
+
+
+def _convolution(op: Conv2d | DepthwiseConv2d, scope: Scope, struct: str, filter_shape: Shape) -> Call:
+    statements = [
+        scope.context,
+        f"{struct} params{{}};",
+        f"params.input_offset = {op.input_offset};",
+        f"params.output_offset = {op.output_offset};",
+        *([f"params.ch_mult = {op.depth_multiplier};"] if isinstance(op, DepthwiseConv2d) else []),
+        f"params.stride = {_tile(op.stride)};",
+        f"params.padding = {_tile(op.padding)};",
+        f"params.dilation = {_tile(op.dilation)};",
+        f"params.activation = {{{op.activation_min}, {op.activation_max}}};",
+        *_per_channel(scope.symbols[op.multiplier], scope.symbols[op.shift]),
+        _dims("input", op.input_shape),
+        _dims("filter", filter_shape),
+        _dims("bias", (op.output_shape[3],)),
+        _dims("output", op.output_shape),
+    ]
+    bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
+    arguments = (
+        *("&context", "&params", "&quantisation", "&input", scope.operand(op.input)),
+        *("&filter", scope.operand(op.weight), "&bias", bias, "&output", scope.output()),
+    )
+    return Call(tuple(statements), arguments)
+
+
+def _per_channel(multiplier: str, shift: str) -> list[str]:
+    # The published struct has pointers to non-const; the kernels only read.
+    return [
+        "cmsis_nn_per_channel_quant_params quantisation{};",
+        f"quantisation.multiplier = const_cast<int32_t*>({multiplier});",
+        f"quantisation.shift = const_cast<int32_t*>({shift});",
+    ]
+
+
+def _conv2d(op: Conv2d, scope: Scope) -> Call:
+    filter_shape = (op.output_shape[3], *op.kernel, op.input_shape[3] // op.groups)
+    return _convolution(op, scope, "cmsis_nn_conv_params", filter_shape)
+
+
+def _depthwise(op: DepthwiseConv2d, scope: Scope) -> Call:
+    return _convolution(op, scope, "cmsis_nn_dw_conv_params", (1, *op.kernel, op.output_shape[3]))
+
+
+def _linear(op: Linear, scope: Scope) -> Call:
+    statements = [
+        scope.context,
+        "cmsis_nn_fc_params params{};",
+        f"params.input_offset = {op.input_offset};",
+        f"params.filter_offset = {op.filter_offset};",
+        f"params.output_offset = {op.output_offset};",
+        f"params.activation = {{{op.activation_min}, {op.activation_max}}};",
+    ]
+    if len(op.multipliers) == 1:
+        statements.append(
+            f"const cmsis_nn_per_tensor_quant_params quantisation = {{{op.multipliers[0]}, {op.shifts[0]}}};"
+        )
+    else:
+        statements += [
+            f"static const int32_t multiplier[] = {{{', '.join(map(str, op.multipliers))}}};",
+            f"static const int32_t shift[] = {{{', '.join(map(str, op.shifts))}}};",
+            *_per_channel("multiplier", "shift"),
+        ]
+    statements += [
+        f"const cmsis_nn_dims input = {{{op.rows}, 1, 1, {op.depth}}};",
+        f"const cmsis_nn_dims filter = {{{op.depth}, 1, 1, {op.outputs}}};",
+        f"const cmsis_nn_dims bias = {{1, 1, 1, {op.outputs}}};",
+        f"const cmsis_nn_dims output = {{{op.rows}, 1, 1, {op.outputs}}};",
+    ]
+    bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
+    arguments = (
+        *("&context", "&params", "&quantisation", "&input", scope.operand(op.input)),
+        *("&filter", scope.operand(op.weight), "&bias", bias, "&output", scope.output()),
+    )
+    return Call(tuple(statements), arguments)
+
+
+def _quantize(op: Quantize, scope: Scope) -> Call:
+    inverse_scale = _float(float(np.float32(1.0 / op.scale)))
+    arguments = (
+        *(scope.operand(op.input, "float"), scope.output(), str(scope.size(op.input)), inverse_scale),
+        *(str(op.zero_point), str(op.quant_min), str(op.quant_max)),
+    )
+    return Call((), arguments, returns_status=False)
+
+
+def _dequantize(op: Dequantize, scope: Scope) -> Call:
+    arguments = (
+        *(scope.operand(op.input), scope.output("float"), str(scope.size(op.input))),
+        *(_float(op.scale), str(op.zero_point)),
+    )
+    return Call((), arguments, returns_status=False)
+
+
+def _add(op: Add, scope: Scope) -> Call:
+    arguments = (
+        *(scope.operand(op.input), scope.operand(op.other)),
+        *(str(-op.input_zero_point), str(op.input_multiplier), str(op.input_shift)),
+        *(str(-op.other_zero_point), str(op.other_multiplier), str(op.other_shift)),
+        *(str(ADD_LEFT_SHIFT), scope.output()),
+        *(str(op.output_zero_point), str(op.output_multiplier), str(op.output_shift)),
+        *(str(op.activation_min), str(op.activation_max), str(prod(op.output_shape))),
+    )
+    return Call((), arguments)
+
+
+def _mul(op: Mul, scope: Scope) -> Call:
+    arguments = (
+        *(scope.operand(op.input), scope.operand(op.other)),
+        *(str(-op.input_zero_point), str(-op.other_zero_point), scope.output()),
+        *(str(op.output_zero_point), str(op.multiplier), str(op.shift), "-128", "127", str(prod(op.output_shape))),
+    )
+    return Call((), arguments)
+
+
+def _div(op: Div, scope: Scope) -> Call:
+    arguments = (
+        *(scope.operand(op.input), scope.operand(op.other)),
+        *(str(op.input_zero_point), str(op.other_zero_point), _float(op.output_scale)),
+        *(scope.output(), str(op.output_zero_point), str(scope.size(op.output))),
+    )
+    return Call((), arguments, returns_status=False)
+
+
+def _extremum(op: Minimum | Maximum, scope: Scope) -> Call:
+    statements = (
+        scope.context,
+        _dims("input", op.input_shape),
+        _dims("other", op.other_shape),
+        _dims("output", op.output_shape),
+    )
+    arguments = (
+        *("&context", scope.operand(op.input), "&input", scope.operand(op.other), "&other"),
+        *(scope.output(), "&output"),
+    )
+    return Call(statements, arguments)
+
+
+def _activation(op: Activation, scope: Scope) -> Call:
+    arguments = (scope.operand(op.input), scope.symbols[op.lut], scope.output(), str(scope.size(op.output)))
+    return Call((), arguments, returns_status=False)
+
+
+def _pool(op: AvgPool2d | MaxPool2d, scope: Scope) -> Call:
+    low, high = (op.activation_min, op.activation_max) if isinstance(op, MaxPool2d) else (-128, 127)
+    statements = (
+        scope.context,
+        "cmsis_nn_pool_params params{};",
+        f"params.stride = {_tile(op.stride)};",
+        f"params.padding = {_tile(op.padding)};",
+        f"params.activation = {{{low}, {high}}};",
+        _dims("input", op.input_shape),
+        _dims("filter", (1, *op.kernel, 1)),
+        _dims("output", op.output_shape),
+    )
+    arguments = (
+        *("&context", "&params", "&input", scope.operand(op.input)),
+        *("&filter", "&output", scope.output()),
+    )
+    return Call(statements, arguments)
+
+
+def _softmax(op: Softmax, scope: Scope) -> Call:
+    arguments = (
+        *(scope.operand(op.input), str(op.rows), str(op.row_size)),
+        *(str(op.multiplier), str(op.shift), str(op.diff_min), scope.output()),
+    )
+    return Call((), arguments, returns_status=False)
+
+
+def _transpose(op: Transpose | Copy, scope: Scope) -> Call:
+    axes = len(op.input_shape)
+    # The kernel counts axes from the front of its dims struct: a tensor of fewer than four fills n, h, w in order.
+    shape = tuple(op.input_shape) + (1,) * (4 - axes)
+    output_shape = tuple(op.input_shape[axis] for axis in op.permutation) + (1,) * (4 - axes)
+    statements = (
+        f"static const uint32_t permutation[] = {{{', '.join(map(str, op.permutation))}}};",
+        f"const cmsis_nn_transpose_params params = {{{axes}, permutation}};",
+        _dims("input", shape),
+        _dims("output", output_shape),
+    )
+    return Call(statements, (scope.operand(op.input), scope.output(), "&input", "&output", "&params"))
+
+
+def _pad(op: Pad, scope: Scope) -> Call:
+    missing = (0,) * (4 - len(op.input_shape))
+    statements = (
+        _dims("input", op.input_shape),
+        _dims("before", missing + op.before),
+        _dims("after", missing + op.after),
+    )
+    arguments = (scope.operand(op.input), scope.output(), str(op.value), "&input", "&before", "&after")
+    return Call(statements, arguments)
+
+
+_SAYINGS: dict[type[Operator], Callable[[Any, Scope], Call]] = {
+    Activation: _activation,
+    Add: _add,
+    AvgPool2d: _pool,
+    Conv2d: _conv2d,
+    Copy: _transpose,
+    DepthwiseConv2d: _depthwise,
+    Dequantize: _dequantize,
+    Div: _div,
+    Linear: _linear,
+    MaxPool2d: _pool,
+    Maximum: _extremum,
+    Minimum: _extremum,
+    Mul: _mul,
+    Pad: _pad,
+    Quantize: _quantize,
+    Softmax: _softmax,
+    Transpose: _transpose,
+}

@@ -1,0 +1,248 @@
+"""From a plan to a project folder that builds by itself."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import textwrap
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import jinja2
+import numpy as np
+
+from toolkit import __version__
+from toolkit.errors import DeployError
+from toolkit.planning.types import Plan
+from toolkit.program.types import DType, Tensor
+from toolkit.rendering.calls import Call, say
+from toolkit.rendering.names import constant_symbols, operator_title, quantisation_title, safe_text
+from toolkit.resources import resource
+
+C_TYPES = {
+    DType.FLOAT32: "float",
+    DType.INT8: "int8_t",
+    DType.UINT8: "uint8_t",
+    DType.INT16: "int16_t",
+    DType.INT32: "int32_t",
+    DType.INT64: "int64_t",
+    DType.BOOL: "uint8_t",
+}
+
+_COLUMNS = 110
+MANIFEST = "rendered.json"
+"""Names the board and the files of a rendered project."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Layer:
+    """What the template says of one step."""
+
+    position: int
+    symbol: str
+    title: str
+    name: str
+    types: str
+    quantisation: str
+    statements: tuple[str, ...]
+    returns_status: bool
+    call: str
+    result: Any
+
+
+def render(plan: Plan, folder: Path) -> None:
+    """Write the project of a plan into a folder: model, runtime, port, kernels and build files.
+
+    Files that are already as they should be are not touched, so that a build repeats only what changed; files of an
+    earlier rendering that are no longer needed are removed, and no others.
+
+    Raises:
+        DeployError: the folder holds something else, or cannot be written.
+    """
+    files = _texts(plan) | _copies(plan)
+    try:
+        _write(files, folder, plan.board.name)
+    except OSError as error:
+        raise DeployError(
+            f"cannot write the project: {error.strerror}",
+            where=str(error.filename or folder),
+            hint="Choose another folder with --out.",
+        ) from None
+
+
+def _texts(plan: Plan) -> dict[str, bytes]:
+    """Files made from templates, by path in the project."""
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(resource("firmware")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    context = _context(plan)
+    templates = {f"templates/{path.name}": path.stem for path in (resource("firmware") / "templates").glob("*.j2")}
+    port = resource("firmware") / "ports" / plan.board.port
+    templates |= {f"ports/{plan.board.port}/{path.name}": f"port/{path.stem}" for path in port.glob("*.j2")}
+    return {
+        target: environment.get_template(template).render(context).encode() for template, target in templates.items()
+    }
+
+
+def _copies(plan: Plan) -> dict[str, bytes]:
+    """Files that are copied as they are, by path in the project."""
+    firmware = resource("firmware")
+    sources = {
+        "runtime": firmware / "runtime",
+        "port": firmware / "ports" / plan.board.port,
+        "kernels": firmware / "kernels",
+    }
+    files = {
+        f"{name}/{path.relative_to(folder)}": path.read_bytes()
+        for name, folder in sources.items()
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".j2"
+    }
+    if plan.board.toolchain == "arm-none-eabi":
+        files["cmake/arm-none-eabi.cmake"] = (resource("cmake") / "arm-none-eabi.cmake").read_bytes()
+    return files
+
+
+def _context(plan: Plan) -> dict[str, Any]:
+    symbols = constant_symbols(plan)
+    return {
+        "version": __version__,
+        "model": safe_text(plan.model),
+        "board": plan.board,
+        "kernels": plan.library,
+        "macs": f"{plan.program.macs:,}",
+        "constant_bytes": f"{plan.constant_bytes:,}",
+        "arena": plan.arena,
+        "sha256": [f"0x{byte:02x}" for byte in bytes.fromhex(plan.program.sha256)],
+        "layers": [_layer(plan, position, symbols) for position in range(len(plan.steps))],
+        "inputs": [_face(plan, id, f"input_{i}") for i, id in enumerate(plan.inputs)],
+        "outputs": [_face(plan, id, f"output_{i}") for i, id in enumerate(plan.outputs)],
+        "constants": _constants(plan, symbols),
+    }
+
+
+def _layer(plan: Plan, position: int, symbols: dict[int, str]) -> _Layer:
+    step = plan.steps[position]
+    op = step.operator
+    call = say(step, plan, symbols)
+    reads = [_type(plan.tensor(id)) for id in op.inputs if id in plan.activations]
+    return _Layer(
+        position=position,
+        symbol=f"layer_{position:02d}",
+        title=operator_title(op),
+        name=safe_text(step.layer) if step.layer else "",
+        types=f"{', '.join(reads)} -> {_type(plan.tensor(op.output))}",
+        quantisation=quantisation_title(op),
+        statements=call.statements,
+        returns_status=call.returns_status,
+        call=_expression(step.kernel.function, call),
+        result=plan.activations[op.output].span,
+    )
+
+
+def _expression(function: str, call: Call) -> str:
+    """The call itself, broken between arguments where the line would be too long."""
+    text = f"{function}({', '.join(call.arguments)})"
+    start = "    return failed(" if call.returns_status else "    "
+    if len(start) + len(text) + len(");") <= _COLUMNS:
+        return text
+    wrapped = textwrap.wrap(", ".join(call.arguments), _COLUMNS - 8, break_long_words=False)
+    return f"{function}(\n        " + "\n        ".join(wrapped) + ")"
+
+
+def _type(tensor: Tensor) -> str:
+    return f"{tensor.dtype.name.lower()} {_shape(tensor.physical_shape)}"
+
+
+def _shape(shape: tuple[int, ...]) -> str:
+    return f"({', '.join(map(str, shape))})"
+
+
+def _face(plan: Plan, id: int, symbol: str) -> dict[str, Any]:
+    """An input or output as the outside sees it."""
+    tensor = plan.tensor(id)
+    return {
+        "symbol": symbol,
+        "type": f"MODEL_{tensor.dtype.name}",
+        "c_type": C_TYPES[tensor.dtype],
+        "dims": list(tensor.physical_shape),
+        "size": tensor.size,
+        "bytes": tensor.nbytes,
+        "offset": plan.activations[id].span.offset,
+    }
+
+
+def _constants(plan: Plan, symbols: dict[int, str]) -> list[dict[str, Any]]:
+    owners: dict[str, int] = {}
+    for id in plan.constants:
+        owners.setdefault(symbols[id], id)
+    constants = []
+    for symbol, id in owners.items():
+        tensor = plan.tensor(id)
+        readers = [position for position, step in enumerate(plan.steps) if id in step.operator.inputs]
+        title = f"layer {readers[0]:02d}, {symbol.split('_', 3)[3]}: {_type(tensor)}"
+        values = np.frombuffer(tensor.constant or b"", dtype=tensor.dtype.value).tolist()
+        constants.append(
+            {
+                "symbol": symbol,
+                "c_type": C_TYPES[tensor.dtype],
+                "size": tensor.size,
+                "title": title,
+                "rows": _rows(values),
+            }
+        )
+    return constants
+
+
+def _rows(values: list[int]) -> str:
+    """Numbers in rows of equal count, as wide as the column limit allows."""
+    # INT32_MIN has no literal of its own type in C.
+    words = ["(-2147483647 - 1)" if value == -(2**31) else str(value) for value in values]
+    width = max(map(len, words))
+    per_row = max(1, (_COLUMNS - 4) // (width + 2))
+    rows = (words[start : start + per_row] for start in range(0, len(words), per_row))
+    return "\n".join(f"    {', '.join(word.rjust(width) for word in row)}," for row in rows)
+
+
+def _write(files: dict[str, bytes], folder: Path, board: str) -> None:
+    manifest = folder / MANIFEST
+    stale: set[str] = set()
+    if manifest.is_file():
+        stale = set(_rendered_files(manifest)) - set(files)
+    elif folder.exists() and any(folder.iterdir()):
+        raise DeployError(
+            "the folder is not empty and was not rendered by deploy",
+            where=str(folder),
+            hint="Choose another folder with --out, or empty this one.",
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    # The manifest goes first: after an interruption the folder is still known as ours and is completed.
+    _replace(manifest, json.dumps({"board": board, "files": sorted(files)}, indent=1).encode())
+    for name, content in files.items():
+        _replace(folder / name, content)
+    for path in (folder / name for name in stale):
+        if path.resolve().is_relative_to(folder.resolve()):
+            path.unlink(missing_ok=True)
+
+
+def _rendered_files(manifest: Path) -> list[str]:
+    try:
+        return list(json.loads(manifest.read_text(encoding="utf-8"))["files"])
+    except (ValueError, KeyError, TypeError):
+        return []  # cut short or edited: nothing is known to be stale
+
+
+def _replace(path: Path, content: bytes) -> None:
+    """Write a whole file or nothing; leave it alone when it is the same."""
+    if path.is_file() and path.read_bytes() == content:
+        return
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f".{path.name}.part")
+    part.write_bytes(content)
+    shutil.move(part, path)
