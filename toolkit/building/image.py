@@ -11,7 +11,7 @@ from elftools.elf.elffile import ELFFile
 from elftools.elf.sections import SymbolTableSection
 
 from toolkit.errors import BuildError
-from toolkit.rendering.names import ARENA_SYMBOL, DATA_PREFIX, STACK_SECTION
+from toolkit.rendering.names import ARENA_SYMBOL, DATA_PREFIX, STACK_SECTION, STACK_SYMBOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +85,7 @@ def _sizes(elf: ELFFile) -> tuple[Flash, Ram]:
             static += size
     constants = 0
     arena = 0
+    array = 0
     for table in elf.iter_sections():
         if not isinstance(table, SymbolTableSection):
             continue
@@ -93,4 +94,7 @@ def _sizes(elf: ELFFile) -> tuple[Flash, Ram]:
                 constants += symbol["st_size"]
             elif symbol["st_info"]["type"] == "STT_OBJECT" and ARENA_SYMBOL in symbol.name:
                 arena += symbol["st_size"]
-    return Flash(code=stored - constants, constants=constants), Ram(arena=arena, static=static - arena, stack=stack)
+            elif symbol["st_info"]["type"] == "STT_OBJECT" and STACK_SYMBOL in symbol.name:
+                array += symbol["st_size"]
+    ram = Ram(arena=arena, static=static - arena - array, stack=stack + array)
+    return Flash(code=stored - constants, constants=constants), ram

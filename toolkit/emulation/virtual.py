@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import termios
 import tty
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -28,16 +29,13 @@ class VirtualBoard:
 
     Attributes:
         port: path of its serial port, for pyserial.
-        pid: of the process that runs it.
+        process: what runs it.
+        log: what the process writes to standard error.
     """
 
     port: str
     process: subprocess.Popen[bytes]
     log: Path
-
-    @property
-    def pid(self) -> int:
-        return self.process.pid
 
     def stopped(self) -> str | None:
         """None while it runs; afterwards how it ended and what it said."""
@@ -64,7 +62,7 @@ def start(image: Image, board: Board) -> Iterator[VirtualBoard]:
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, port_side)  # kept open, or the board would see its line hang up
         try:
-            tty.setraw(port_side)
+            _make_transparent(port_side)
             port = os.ttyname(port_side)
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="deploy-")))
             log = folder / "stderr"
@@ -73,6 +71,14 @@ def start(image: Image, board: Board) -> Iterator[VirtualBoard]:
             os.close(board_side)
         stack.callback(_stop, process)
         yield VirtualBoard(port, process, log)
+
+
+def _make_transparent(line: int) -> None:
+    """Let every byte pass as it is: what QEMU switches on of its own accord must have nothing to do."""
+    tty.setraw(line)
+    attributes = termios.tcgetattr(line)
+    attributes[1] = 0  # output flags
+    termios.tcsetattr(line, termios.TCSANOW, attributes)
 
 
 def _command(image: Image, emulator: Emulator) -> list[str]:

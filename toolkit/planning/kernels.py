@@ -70,7 +70,15 @@ def convolve_scratch(op: Conv2d) -> int:
 
 
 def _depthwise(op: DepthwiseConv2d) -> Kernel:
-    return Kernel("arm_depthwise_conv_wrapper_s8")
+    return Kernel("arm_depthwise_conv_wrapper_s8", scratch=depthwise_scratch(op))
+
+
+def depthwise_scratch(op: DepthwiseConv2d) -> int:
+    """With one input channel it is a convolution: the widened weights and four patches. Otherwise nothing."""
+    channels = op.output_shape[3]
+    if op.input_shape[3] != 1 or channels == 1:
+        return 0
+    return (channels + 4) * _multiple_of_4(op.kernel[0] * op.kernel[1])
 
 
 def _linear(op: Linear) -> Kernel:

@@ -10,12 +10,24 @@ ALIGNMENT = 8
 
 
 @dataclass(frozen=True, slots=True)
-class Demand:
+class Block:
     """Bytes that must stay untouched from step `first` to step `last`, both included."""
 
     nbytes: int
     first: int
     last: int
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Blocks that start at the same offset: one tensor, or tensors that are computed in place one after the other."""
+
+    blocks: tuple[Block, ...]
+
+    @property
+    def nbytes(self) -> int:
+        """Of its largest block."""
+        return max(block.nbytes for block in self.blocks)
 
 
 def allocate(demands: Sequence[Demand]) -> tuple[list[int], int]:
@@ -25,25 +37,23 @@ def allocate(demands: Sequence[Demand]) -> tuple[list[int], int]:
     same time. (Pisarchyk and Lee, "Efficient Memory Management for Deep Neural Net Inference", 2020, section 5.2.)
     """
     offsets = [0] * len(demands)
-    placed: list[int] = []
-    for index in sorted(range(len(demands)), key=lambda i: (-demands[i].nbytes, demands[i].first)):
-        demand = demands[index]
-        neighbours = sorted(
-            (other for other in placed if _live_together(demands[other], demand)), key=lambda i: offsets[i]
+    placed: list[tuple[int, Block]] = []
+    for index in sorted(range(len(demands)), key=lambda i: (-demands[i].nbytes, demands[i].blocks[0].first)):
+        blocks = demands[index].blocks
+        candidates = sorted({0, *(_aligned(offset + other.nbytes) for offset, other in placed)})
+        offset = next(
+            at for at in candidates if not any(_clash(at, b, there, o) for b in blocks for there, o in placed)
         )
-        offset = 0
-        for other in neighbours:
-            if offset + demand.nbytes <= offsets[other]:
-                break
-            offset = max(offset, _aligned(offsets[other] + demands[other].nbytes))
         offsets[index] = offset
-        placed.append(index)
-    arena = max((offsets[i] + demands[i].nbytes for i in placed), default=0)
+        placed += [(offset, block) for block in blocks]
+    arena = max((offset + block.nbytes for offset, block in placed), default=0)
     return offsets, _aligned(arena)
 
 
-def _live_together(a: Demand, b: Demand) -> bool:
-    return a.first <= b.last and b.first <= a.last
+def _clash(a_offset: int, a: Block, b_offset: int, b: Block) -> bool:
+    """Whether two blocks overlap in time and in memory."""
+    together = a.first <= b.last and b.first <= a.last
+    return together and a_offset < b_offset + b.nbytes and b_offset < a_offset + a.nbytes
 
 
 def _aligned(nbytes: int) -> int:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from toolkit.board import Board
 from toolkit.planning.fit import check_fit
 from toolkit.planning.kernels import LIBRARY, choose_kernel
-from toolkit.planning.memory import Demand, allocate
+from toolkit.planning.memory import Block, Demand, allocate
 from toolkit.planning.simplify import Graph, simplify
 from toolkit.planning.types import Kernel, Placement, Plan, Span, Step
 from toolkit.program.types import Operator, Program
@@ -60,15 +60,10 @@ def _place(
     for id in lifetimes:
         groups.setdefault(owners.get(id, id), []).append(id)
     demands = [
-        Demand(
-            nbytes=max(program.tensors[id].nbytes for id in ids),
-            first=min(lifetimes[id][0] for id in ids),
-            last=max(lifetimes[id][1] for id in ids),
-        )
-        for ids in groups.values()
+        Demand(tuple(Block(program.tensors[id].nbytes, *lifetimes[id]) for id in ids)) for ids in groups.values()
     ]
     scratch_at = [position for position, kernel in enumerate(kernels) if kernel.scratch]
-    demands += [Demand(kernels[position].scratch, position, position) for position in scratch_at]
+    demands += [Demand((Block(kernels[position].scratch, position, position),)) for position in scratch_at]
     offsets, arena = allocate(demands)
 
     formats = {op.output: kernel.gives for op, kernel in zip(graph.operators, kernels, strict=True)}

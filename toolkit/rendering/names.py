@@ -14,7 +14,8 @@ ARENA_SYMBOL = "model_arena"
 """The arena's symbol, in C++ with whatever the compiler puts around it."""
 
 STACK_SECTION = ".stack"
-"""The section that sets memory aside for the stack."""
+STACK_SYMBOL = "runner_stack"
+"""What sets memory aside for the stack: a section of the linker script, or an array where there is none."""
 
 
 def safe_text(name: str) -> str:

@@ -14,7 +14,7 @@ namespace port {
 namespace {
 
 // The runner has a stack of its own, so that its depth can be measured as on a board.
-alignas(4096) uint8_t stack_memory[RUNNER_STACK];
+alignas(4096) uint8_t runner_stack[RUNNER_STACK];
 
 uint8_t buffer[4096];
 size_t next_byte;
@@ -60,15 +60,15 @@ uint32_t ticks() {
 
 uint32_t ticks_per_second() { return 1000000000; }
 
-Stack stack() { return {stack_memory, stack_memory + sizeof stack_memory}; }
+Stack stack() { return {runner_stack, runner_stack + sizeof runner_stack}; }
 
 }  // namespace port
 
 int main() {
-    stack::paint(port::stack_memory, port::stack_memory + sizeof port::stack_memory);
+    stack::paint(port::runner_stack, port::runner_stack + sizeof port::runner_stack);
     pthread_attr_t attributes;
     pthread_attr_init(&attributes);
-    pthread_attr_setstack(&attributes, port::stack_memory, sizeof port::stack_memory);
+    pthread_attr_setstack(&attributes, port::runner_stack, sizeof port::runner_stack);
     pthread_t thread;
     if (pthread_create(&thread, &attributes, port::run, nullptr) != 0) {
         return 1;

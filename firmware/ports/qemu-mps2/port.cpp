@@ -36,6 +36,8 @@ extern uint8_t stack_high[];
 void init() {
     uart->divider = 16;
     uart->control = 3;  // transmit and receive
+    // QEMU looks for input again when the data register is read, and not when the receiver is switched on.
+    static_cast<void>(uart->data);
     timer->reload = 0xFFFFFFFF;
     timer->value = 0xFFFFFFFF;
     timer->control = 1;
