@@ -95,7 +95,9 @@ class Operator:
         return tuple(id for id in ids if id is not None)
 
     def __repr__(self) -> str:
-        words = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ("index", "name"))
+        words = ", ".join(
+            f"{f.name}={getattr(self, f.name)!r}" for f in fields(self) if f.name not in ("index", "name")
+        )
         return f"{self.index:02d} {type(self).__name__}({words})"
 
 
