@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -101,9 +102,23 @@ def _cmake_build(source: Path, tree: Path, definitions: Sequence[str]) -> None:
 
 
 def _run(command: Sequence[str], what: str, where: Path) -> None:
-    """Run a tool; when it fails, its last lines become the error's hint. Ctrl-C reaches the tool as well."""
+    """Run a tool; when it fails, its last lines become the error's hint. It does not outlive an interruption."""
     environment = os.environ | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}"}
-    done = subprocess.run(command, capture_output=True, text=True, errors="replace", check=False, env=environment)
-    if done.returncode != 0:
-        lines = (done.stdout + done.stderr).strip().splitlines()[-_LINES_OF_OUTPUT:]
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        errors="replace",
+        env=environment,
+        start_new_session=True,  # a group of its own: what the tool starts is stopped with it
+    ) as process:
+        try:
+            output, _ = process.communicate()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            raise
+    if process.returncode != 0:
+        lines = output.strip().splitlines()[-_LINES_OF_OUTPUT:]
         raise BuildError(what, where=str(where), hint="\n  ".join(lines))

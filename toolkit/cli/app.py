@@ -19,6 +19,18 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 _EPILOG = "Each command explains itself: deploy COMMAND --help."
 
 
+class _MainContext(click.Context):
+    @property
+    def command_path(self) -> str:
+        return "deploy"
+
+
+class _MainJob(click.Command):
+    """The main job, whose name nobody types."""
+
+    context_class = _MainContext
+
+
 class _DeployGroup(click.Group):
     """A group whose words are the main job's when they do not begin with the name of a command."""
 
@@ -103,7 +115,7 @@ def sanitize_option(command: Command) -> Command:
     )(command)
 
 
-@cli.command("deploy", hidden=True)
+@cli.command("deploy", cls=_MainJob, hidden=True)
 @model_argument
 @board_option
 @click.option(

@@ -11,7 +11,8 @@ from toolkit.cli import job
 from toolkit.cli.progress import Stages
 from toolkit.cli.settings import chosen_model, read_settings
 from toolkit.planning import Plan, parts
-from toolkit.program import Program, Tensor
+from toolkit.program import Program
+from toolkit.program.types import Tensor
 from toolkit.rendering.names import operator_title
 
 _DEFAULT_BOARD = "qemu-m33"
