@@ -156,7 +156,7 @@ def test_a_board_that_stops_is_noticed_at_once(board):
         os.kill(board.process.pid, signal.SIGKILL)
         board.process.wait()
         started = time.monotonic()
-        with pytest.raises(DeviceError, match="ended with signal 9|went away"):
+        with pytest.raises(DeviceError, match=r"ended with signal 9|went away"):
             device.invoke()
         assert time.monotonic() - started < 2
 
