@@ -19,6 +19,7 @@ from toolkit.program.values import StoredTensor
 
 VIEW_NAME = "aten::view_copy"
 """Name of an inserted `View`: the operator that the exporter elided."""
+_CONFLICT = "The program's memory plan is in conflict with its instructions: export it again."
 
 
 @dataclass(slots=True)
@@ -70,25 +71,24 @@ class Dataflow:
         self._memories: dict[int, _Memory] = {}
         self._written: dict[int, _Region] = {}
 
-    def read(self, stored: StoredTensor, reader: str, index: int, place: Place) -> View | None:
+    def read(self, stored: StoredTensor, index: int, place: Place) -> View | None:
         """Traces a read; a `View` where the bytes were written under another name.
 
         Args:
             stored: the tensor that is read; not a constant.
-            reader: who reads it, for errors.
             index: the instruction that reads it.
-            place: where that is, for errors.
+            place: what reads it, for errors.
         """
         tensor = stored.tensor
         region = self._written.get(tensor.id)
         if region is not None:
             if region.overwritten_by is not None:
                 raise place.error(
-                    f"{reader} reads tensor {tensor.id} after {region.overwritten_by} has overwritten its bytes",
-                    hint="The program's memory plan is in conflict with its instructions: export it again.",
+                    f"tensor {tensor.id} is read after {region.overwritten_by} has overwritten its bytes",
+                    hint=_CONFLICT,
                 )
             return None
-        region = self._source(stored, reader, place)
+        region = self._source(stored, place)
         if not same_elements(region.tensor, tensor):
             raise place.error(
                 f"tensor {tensor.id} {list(tensor.shape)} takes the bytes of tensor {region.tensor.id} "
@@ -113,22 +113,22 @@ class Dataflow:
 
         Args:
             stored: the tensor that is written.
-            writer: who writes it, for errors.
-            place: where that is, for errors.
+            writer: what writes it, for errors about later reads.
+            place: where that is.
             reads: what the writer reads at the same time; its bytes must be elsewhere.
             moves: the writer leaves bytes as they are, so its result may lie exactly on what it reads.
         """
         tensor, slot = stored.tensor, stored.slot
         if tensor.constant is not None:
-            raise place.damage(f"{writer} writes to the constant {tensor.id}")
+            raise place.damage(f"tensor {tensor.id} is written, and is a constant")
         if tensor.id in self._written:
-            raise place.error(f"{writer} writes to tensor {tensor.id}, which already has a value")
+            raise place.error(f"tensor {tensor.id} is written, and already has a value", hint=_CONFLICT)
         start = slot.offset if slot else 0
         region = _Region(start, start + tensor.nbytes, tensor)
         if slot:
             in_place = [self._written[r.tensor.id] for r in reads if moves and r.tensor.id in self._written]
             allowed = any((r.start, r.end) == (region.start, region.end) for r in in_place)
-            self._require_apart(stored, reads if not allowed else (), writer, place)
+            self._require_apart(stored, reads if not allowed else (), place)
             memory = self._memories.setdefault(slot.memory, _Memory())
             memory.clear(region.start, region.end, writer)
             memory.insert(region)
@@ -138,33 +138,33 @@ class Dataflow:
         """Notes that an operator's own kernel would leave nothing meaningful in a tensor's bytes."""
         if stored.slot is None or stored.tensor.nbytes == 0:
             return
-        self._require_apart(stored, reads, writer, place)
+        self._require_apart(stored, reads, place)
         start = stored.slot.offset
         memory = self._memories.setdefault(stored.slot.memory, _Memory())
         memory.clear(start, start + stored.tensor.nbytes, writer)
 
-    def _source(self, stored: StoredTensor, reader: str, place: Place) -> _Region:
+    def _source(self, stored: StoredTensor, place: Place) -> _Region:
         """The intact region that a tensor without a writer of its own is another name for."""
         tensor, slot = stored.tensor, stored.slot
         found: list[_Region] = []
         if slot and slot.memory in self._memories:
             found = self._memories[slot.memory].overlapping(slot.offset, slot.offset + tensor.nbytes)
         if not found:
-            raise place.error(f"{reader} reads tensor {tensor.id}, which no operator has written")
+            raise place.error(f"tensor {tensor.id} is read, and no operator has written it")
         region = found[0]
         if slot is None or (region.start, region.end) != (slot.offset, slot.offset + tensor.nbytes):
             raise place.error(
-                f"{reader} reads tensor {tensor.id}, whose bytes are only partly those of tensor {region.tensor.id}",
+                f"tensor {tensor.id} is read, and its bytes are only partly those of tensor {region.tensor.id}",
                 hint="Views of a part of a tensor are not supported.",
             )
         if region.tensor.dtype is not tensor.dtype:
             raise place.error(
-                f"{reader} reads tensor {tensor.id} ({tensor.dtype.name.lower()}), which no operator has written: "
+                f"tensor {tensor.id} ({tensor.dtype.name.lower()}) is read, and no operator has written it: "
                 f"its bytes are those of tensor {region.tensor.id} ({region.tensor.dtype.name.lower()})"
             )
         return region
 
-    def _require_apart(self, written: StoredTensor, reads: Iterable[StoredTensor], writer: str, place: Place) -> None:
+    def _require_apart(self, written: StoredTensor, reads: Iterable[StoredTensor], place: Place) -> None:
         if written.slot is None:
             return
         start, end = written.slot.offset, written.slot.offset + written.tensor.nbytes
@@ -173,7 +173,6 @@ class Dataflow:
                 continue
             if read.slot.offset < end and start < read.slot.offset + read.tensor.nbytes:
                 raise place.error(
-                    f"{writer} writes to tensor {written.tensor.id}, which overlaps tensor {read.tensor.id} "
-                    "that it is reading",
-                    hint="The program's memory plan is in conflict with its instructions: export it again.",
+                    f"tensor {written.tensor.id} is written over tensor {read.tensor.id} while that is read",
+                    hint=_CONFLICT,
                 )

@@ -140,14 +140,14 @@ def _connect(
     flow = Dataflow()
     operators: list[Operator] = []
     for position, stored in enumerate(inputs):
-        flow.write(stored, f"input {position}", place)
+        flow.write(stored, f"input {position}", place.inside(f"input {position}"))
     for call in calls:
         operator = BUILDERS[call.name](call)
         writer = f"operator {call.index}"
         operands = [values.tensor(id_) for id_ in operator.inputs]
         reads = [stored for stored in operands if stored.tensor.constant is None]
         for stored in reads:
-            implied = flow.read(stored, writer, call.index, call.place)
+            implied = flow.read(stored, call.index, call.place)
             if implied:
                 operators.append(implied)
         for stored in call.scratch:
@@ -155,7 +155,7 @@ def _connect(
         flow.write(call.output, writer, call.place, reads=reads, moves=_keeps_bytes(operator))
         operators.append(operator)
     for position, stored in enumerate(outputs):
-        implied = flow.read(stored, f"output {position}", len(calls), place)
+        implied = flow.read(stored, len(calls), place.inside(f"output {position}"))
         if implied:
             operators.append(implied)
     return operators

@@ -40,6 +40,8 @@ _FLOAT_HINT = (
     "Lower with use_explicit_layout=True and contiguous inputs (or with channels_last inputs in the legacy layout); "
     "what still stays in float has no quantised kernel and must be replaced in the model."
 )
+_OWN_NAMESPACE = "cortex_m::"
+_UNKNOWN_HINT = "Export the model again with the executorch version that this toolkit is made for."
 _OTHER_HINT = "Replace the layer in the model, or move it before the first or behind the last quantised one."
 
 
@@ -53,13 +55,16 @@ def unsupported_operators(
         values: the plan's values, from which the element types come.
         place: the plan.
     """
-    in_float = [call for call in calls if _reads_float(call[2], values)]
-    named = in_float or list(calls)
+    unknown = [call for call in calls if call[1].startswith(_OWN_NAMESPACE)]
+    in_float = [call for call in calls if call not in unknown and _reads_float(call[2], values)]
+    named = unknown or in_float or list(calls)
     listed = ", ".join(_name(index, name) for index, name, _ in named[:_MOST_NAMED])
     if len(named) > _MOST_NAMED:
         listed += f" and {len(named) - _MOST_NAMED} more"
     where = place.inside(f"operator {named[0][0]}")
     count = f"{len(named)} operators have" if len(named) > 1 else "an operator has"
+    if unknown:
+        return where.error(f"{count} an unknown name: {listed}", hint=_UNKNOWN_HINT)
     if in_float:
         return where.error(
             f"{count} not been quantised or lowered for Cortex-M and would run in float: {listed}", hint=_FLOAT_HINT
