@@ -1,8 +1,8 @@
 """A `.pte` as plain dictionaries, to take apart, change, and write again.
 
 A table is a dictionary by field name, a union a pair of kind and table. Written with the `flatbuffers` builder, so that
-what the reader meets here comes from another hand than its own. Constants are bytes under `constant_buffer`, and go
-into a segment on request.
+what the reader meets here comes from another hand than its own. A dictionary that occurs several times is written once
+and referred to. Constants are bytes under `constant_buffer`, and go into a segment on request.
 """
 
 from __future__ import annotations
@@ -123,54 +123,60 @@ def _read(view: View, data: bytes) -> Document:
 
 
 def _build(document: Document, identifier: bytes) -> bytes:
-    builder = flatbuffers.Builder(1024)
-    builder.Finish(_write(builder, "Program", document), file_identifier=identifier)
-    return bytes(builder.Output())
+    writer = _Writer()
+    writer.builder.Finish(writer.table("Program", document), file_identifier=identifier)
+    return bytes(writer.builder.Output())
 
 
-def _write(builder: Any, table: str, content: Document) -> int:
-    fields = TABLES[table]
-    parts = {name: _write_part(builder, fields[name], content[name]) for name in content if content[name] is not None}
-    builder.StartObject(sum(2 if isinstance(field, Union) else 1 for field in fields.values()))
-    slot = 0
-    for name, field in fields.items():
-        if isinstance(field, Union):
-            if name in parts:
-                tag = content[name][0]
-                number = field.members.index(tag) + 1 if isinstance(tag, str) else tag
-                builder.PrependUint8Slot(slot, number, 0)
+class _Writer:
+    """Writes tables depth first; one that occurs again is only referred to."""
+
+    def __init__(self) -> None:
+        self.builder: Any = flatbuffers.Builder(1024)
+        self._written: dict[int, int] = {}
+
+    def table(self, name: str, content: Document) -> int:
+        if id(content) not in self._written:
+            self._written[id(content)] = self._new_table(name, content)
+        return self._written[id(content)]
+
+    def _new_table(self, table: str, content: Document) -> int:
+        builder, fields = self.builder, TABLES[table]
+        present = [name for name in content if content[name] is not None]
+        parts = {name: self._part(fields[name], content[name]) for name in present}
+        builder.StartObject(sum(2 if isinstance(field, Union) else 1 for field in fields.values()))
+        slot = 0
+        for name, field in fields.items():
+            if name in parts and isinstance(field, Union):
+                builder.PrependUint8Slot(slot, field.members.index(content[name][0]) + 1, 0)
                 builder.PrependUOffsetTRelativeSlot(slot + 1, parts[name], 0)
-            slot += 2
-            continue
-        if name in parts:
-            if isinstance(field, Scalar):
+            elif name in parts and isinstance(field, Scalar):
                 builder.PrependSlot(field.type, slot, content[name], field.default)
-            else:
+            elif name in parts:
                 builder.PrependUOffsetTRelativeSlot(slot, parts[name], 0)
-        slot += 1
-    return builder.EndObject()
+            slot += 2 if isinstance(field, Union) else 1
+        return builder.EndObject()
 
-
-def _write_part(builder: Any, field: Any, content: Any) -> int:
-    """What a field refers to, written before its table; 0 for what is in the table itself."""
-    if isinstance(field, Scalar):
-        return 0
-    if isinstance(field, String):
-        return builder.CreateString(content)
-    if isinstance(field, Table):
-        return _write(builder, field.name, content)
-    if isinstance(field, Union):
-        kind, inner = content
-        return _write(builder, kind if isinstance(kind, str) else "Null", inner)
-    if isinstance(field, Tables):
-        references = [_write(builder, field.name, entry) for entry in content]
-        builder.StartVector(4, len(references), 4)
-        for reference in reversed(references):
-            builder.PrependUOffsetTRelative(reference)
+    def _part(self, field: Any, content: Any) -> int:
+        """What a field refers to, written before its table; 0 for what is in the table itself."""
+        builder = self.builder
+        if isinstance(field, Scalar):
+            return 0
+        if isinstance(field, String):
+            return builder.CreateString(content)
+        if isinstance(field, Table):
+            return self.table(field.name, content)
+        if isinstance(field, Union):
+            return self.table(*content)
+        if isinstance(field, Tables):
+            references = [self.table(field.name, entry) for entry in content]
+            builder.StartVector(4, len(references), 4)
+            for reference in reversed(references):
+                builder.PrependUOffsetTRelative(reference)
+            return builder.EndVector()
+        if field.type is numbers.Uint8Flags:
+            return builder.CreateByteVector(bytes(content))
+        builder.StartVector(field.type.bytewidth, len(content), field.type.bytewidth)
+        for item in reversed(content):
+            builder.Prepend(field.type, item)
         return builder.EndVector()
-    if field.type is numbers.Uint8Flags:
-        return builder.CreateByteVector(bytes(content))
-    builder.StartVector(field.type.bytewidth, len(content), field.type.bytewidth)
-    for item in reversed(content):
-        builder.Prepend(field.type, item)
-    return builder.EndVector()
