@@ -2,6 +2,8 @@
 
 #include <stddef.h>
 
+#include "columns_dsp.h"
+
 column_writer start_column(uint32_t* columns, int32_t index, int32_t input_offset) {
     const column_writer writer = {columns + index, twice16(input_offset), 0, 0};
     return writer;
@@ -11,6 +13,42 @@ static inline uint32_t* put_group(uint32_t* column, uint32_t offset, uint32_t sa
     column[0] = sxtab16(offset, samples);
     column[2] = sxtab16_ror8(offset, samples);
     return column + 4;
+}
+
+void expand_both(uint32_t* columns, const int8_t* first, const int8_t* second, int32_t count,
+                 int32_t input_offset) {
+    const uint32_t offset = twice16(input_offset);
+    const int8_t* const end = first + count;
+    while (first != end) {
+        const uint32_t first_word = load4(first);
+        const uint32_t second_word = load4(second);
+        columns[0] = sxtab16(offset, first_word);
+        columns[1] = sxtab16(offset, second_word);
+        columns[2] = sxtab16_ror8(offset, first_word);
+        columns[3] = sxtab16_ror8(offset, second_word);
+        columns += 4;
+        first += 4;
+        second += 4;
+    }
+}
+
+static uint32_t* put_zeros(uint32_t* column, int32_t count) {
+    for (; count > 0; count -= 4) {
+        column[0] = 0;
+        column[2] = 0;
+        column += 4;
+    }
+    return column;
+}
+
+void expand_line(uint32_t* column, const int8_t* samples, int32_t before, int32_t count, int32_t after,
+                 int32_t input_offset) {
+    const uint32_t offset = twice16(input_offset);
+    column = put_zeros(column, before);
+    for (; count > 0; count -= 4, samples += 4) {
+        column = put_group(column, offset, load4(samples));
+    }
+    put_zeros(column, after);
 }
 
 void put_samples(column_writer* writer, const int8_t* samples, int32_t count) {
@@ -73,108 +111,68 @@ static inline void add_group(int32_t sum[4], const uint32_t* column, uint32_t we
     sum[3] = smlad(odd_1, column[3], smlad(even_1, column[1], sum[3]));
 }
 
-// add_group over `groups` groups, an even number.
-static inline void add_even_groups(int32_t sum[4], const uint32_t* column, int32_t groups,
-                                   const int8_t* row_0, const int8_t* row_1) {
-    const uint32_t* const end = column + 4 * groups;
-    if (column == end) {
-        return;
+// The last depth % 4 weights of a row, followed by zeros.
+static inline uint32_t last_weights(const int8_t* row, int32_t depth) {
+    const int32_t tail = depth & 3;
+    return depth >= 4 ? load4(row + depth - 4) >> (32 - 8 * tail) : load_tail(row, tail);
+}
+
+// Two rows and two columns, any stage.
+static inline void multiply_block(int32_t sum[4], const uint32_t* columns, int32_t depth, const int8_t* row_0,
+                                  const int8_t* row_1) {
+    int32_t k = 0;
+    for (; k + 4 <= depth; k += 4) {
+        add_group(sum, columns + k, load4(row_0 + k), load4(row_1 + k));
     }
-#if DEPLOY_DSP && defined(__OPTIMIZE__)
-    // By hand, because all 13 registers are needed and the compiler spills: 34 instructions for 32 products.
-#define DEPLOY_GROUP                         \
-    "ldr %[w0], [%[row_0]], #4\n\t"          \
-    "ldr %[w1], [%[row_1]], #4\n\t"          \
-    "ldrd %[c0], %[c1], [%[column]], #8\n\t" \
-    "sxtb16 %[even], %[w0]\n\t"              \
-    "smlad %[s0], %[even], %[c0], %[s0]\n\t" \
-    "smlad %[s1], %[even], %[c1], %[s1]\n\t" \
-    "sxtb16 %[even], %[w1]\n\t"              \
-    "smlad %[s2], %[even], %[c0], %[s2]\n\t" \
-    "smlad %[s3], %[even], %[c1], %[s3]\n\t" \
-    "ldrd %[c0], %[c1], [%[column]], #8\n\t" \
-    "sxtb16 %[w0], %[w0], ror #8\n\t"        \
-    "sxtb16 %[w1], %[w1], ror #8\n\t"        \
-    "smlad %[s0], %[w0], %[c0], %[s0]\n\t"   \
-    "smlad %[s1], %[w0], %[c1], %[s1]\n\t"   \
-    "smlad %[s2], %[w1], %[c0], %[s2]\n\t"   \
-    "smlad %[s3], %[w1], %[c1], %[s3]\n\t"
-    int32_t s0 = sum[0];
-    int32_t s1 = sum[1];
-    int32_t s2 = sum[2];
-    int32_t s3 = sum[3];
-    uint32_t w0;
-    uint32_t w1;
-    uint32_t c0;
-    uint32_t c1;
-    uint32_t even;
-    __asm__("1:\n\t" DEPLOY_GROUP DEPLOY_GROUP
-            "cmp %[column], %[end]\n\t"
-            "bne 1b\n\t"
-            : [s0] "+r"(s0), [s1] "+r"(s1), [s2] "+r"(s2), [s3] "+r"(s3), [row_0] "+r"(row_0),
-              [row_1] "+r"(row_1), [column] "+r"(column), [w0] "=&r"(w0), [w1] "=&r"(w1), [c0] "=&r"(c0),
-              [c1] "=&r"(c1), [even] "=&r"(even)
-            : [end] "r"(end)
-            : "cc", "memory");
-    sum[0] = s0;
-    sum[1] = s1;
-    sum[2] = s2;
-    sum[3] = s3;
-#undef DEPLOY_GROUP
+    if (k < depth) {
+        add_group(sum, columns + k, last_weights(row_0, depth), last_weights(row_1, depth));
+    }
+}
+
+// One row and two columns: for an odd last row, and for stages without a fast way.
+static void multiply_one_row(const multiplication* m, const uint32_t* columns, int32_t channel, int8_t* first,
+                             int8_t* second) {
+    const int8_t* row = m->filter + channel * m->depth;
+    const int32_t bias = m->bias != NULL ? m->bias[channel] : 0;
+    int32_t sum[4] = {bias, bias, 0, 0};
+    multiply_block(sum, columns, m->depth, row, row);
+    // second before first: they may be the same place.
+    *second = (int8_t)finish_exact(m->stage, channel, sum[1]);
+    *first = (int8_t)finish_exact(m->stage, channel, sum[0]);
+}
+
+#if DEPLOY_DSP
+#define multiply_row_pairs multiply_row_pairs_dsp
 #else
-    for (; column != end; column += 4, row_0 += 4, row_1 += 4) {
-        add_group(sum, column, load4(row_0), load4(row_1));
-    }
-#endif
-}
-
-static inline void multiply_block(const uint32_t* column, int32_t depth, const int8_t* row_0,
-                                  const int8_t* row_1, int32_t sum[4]) {
-    const int32_t even = depth & ~7;
-    add_even_groups(sum, column, even >> 2, row_0, row_1);
-    for (int32_t done = even; done < depth; done += 4) {
-        const int32_t left = depth - done;
-        add_group(sum, column + done, left < 4 ? load_tail(row_0 + done, left) : load4(row_0 + done),
-                  left < 4 ? load_tail(row_1 + done, left) : load4(row_1 + done));
-    }
-}
-
-// Results of a block as bytes: column 0 rows 0 and 1, column 1 rows 0 and 1.
-static inline uint32_t finish_block(const output_stage* stage, int32_t channel_0, int32_t channel_1,
-                                    const int32_t sum[4]) {
-    if (!stage->fast) {
-        return pack8(finish_exact(stage, channel_0, sum[0]), finish_exact(stage, channel_1, sum[2]),
-                     finish_exact(stage, channel_0, sum[1]), finish_exact(stage, channel_1, sum[3]));
-    }
-    const fast_channel first = load_channel(stage, channel_0);
-    const fast_channel second = load_channel(stage, channel_1);
-    return clamp8(stage, pack8(finish_fast(first, sum[0]), finish_fast(second, sum[2]),
-                               finish_fast(first, sum[1]), finish_fast(second, sum[3])));
-}
-
-void multiply_columns(const uint32_t* columns, int32_t depth, const int8_t* filter, int32_t row_stride,
-                      int32_t channels, const int32_t* bias, const output_stage* stage, int32_t first_channel,
-                      int8_t* first, int8_t* second) {
-    for (int32_t row = 0; row < channels; row += 2) {
-        // An odd last row is multiplied twice and stored once.
-        const int32_t last = row + 1 < channels ? row + 1 : row;
-        const int32_t channel_0 = first_channel + row;
-        const int32_t channel_1 = first_channel + last;
-        const int32_t bias_0 = bias != NULL ? bias[channel_0] : 0;
-        const int32_t bias_1 = bias != NULL ? bias[channel_1] : 0;
-        int32_t sum[4] = {bias_0, bias_0, bias_1, bias_1};
-        multiply_block(columns, depth, filter + row * row_stride, filter + last * row_stride, sum);
-        const uint32_t results = finish_block(stage, channel_0, channel_1, sum);
-        if (last == row) {
-            first[row] = (int8_t)(uint8_t)results;
-            if (second != NULL) {
-                second[row] = (int8_t)(uint8_t)(results >> 16);
-            }
-        } else {
-            store2(first + row, results);
-            if (second != NULL) {
-                store2(second + row, results >> 16);
-            }
+static void multiply_row_pairs(const multiplication* m, const uint32_t* columns, int32_t channel,
+                               int32_t pairs, int8_t* first, int8_t* second) {
+    const int8_t* row = m->filter + channel * m->depth;
+    for (; pairs > 0; pairs--) {
+        int32_t sum[4] = {0, 0, 0, 0};
+        if (m->bias != NULL) {
+            sum[0] = sum[1] = m->bias[channel];
+            sum[2] = sum[3] = m->bias[channel + 1];
         }
+        multiply_block(sum, columns, m->depth, row, row + m->depth);
+        for (int32_t i = 0; i < 2; i++) {
+            const fast_channel constants = load_channel(m->stage, channel + i);
+            *second++ = (int8_t)finish_fast(constants, sum[2 * i + 1]);
+            *first++ = (int8_t)finish_fast(constants, sum[2 * i]);
+        }
+        row += 2 * m->depth;
+        channel += 2;
+    }
+}
+#endif
+
+void multiply_columns(const multiplication* m, const uint32_t* columns, int32_t first_channel,
+                      int32_t channels, int8_t* first, int8_t* second) {
+    int32_t done = 0;
+    if (m->stage->fast && channels >= 2 && m->depth >= 4) {
+        done = channels & ~1;
+        multiply_row_pairs(m, columns, first_channel, done >> 1, first, second);
+    }
+    for (; done < channels; done++) {
+        multiply_one_row(m, columns, first_channel + done, first + done, second + done);
     }
 }

@@ -18,6 +18,13 @@ static inline int32_t columns_size(int32_t depth) {
     return 4 * ((depth + 3) & ~3);
 }
 
+// Columns of patches whose samples come in whole groups. expand_line writes one column (columns, or columns +
+// 1 for the second) of a line with padding before and after it; counts are multiples of 4.
+void expand_both(uint32_t* columns, const int8_t* first, const int8_t* second, int32_t count,
+                 int32_t input_offset);
+void expand_line(uint32_t* column, const int8_t* samples, int32_t before, int32_t count, int32_t after,
+                 int32_t input_offset);
+
 // Collects the samples of one patch, in runs of any length, into its column.
 typedef struct {
     uint32_t* column;  // next group: words 0 and 2 are this patch's
@@ -34,11 +41,18 @@ void put_padding(column_writer* writer, int32_t count);
 // Fills the last group.
 void end_column(column_writer* writer);
 
-// Multiplies `channels` filter rows of `depth` weights, one after the other, with both columns and writes one
-// int8 per row to each output. row_stride is the distance of rows in bytes. second may be NULL: then only the
-// first column counts. stage and bias belong to first_channel + row; bias may be NULL.
-void multiply_columns(const uint32_t* columns, int32_t depth, const int8_t* filter, int32_t row_stride,
-                      int32_t channels, const int32_t* bias, const output_stage* stage, int32_t first_channel,
-                      int8_t* first, int8_t* second);
+// What stays the same for all pixels of a layer.
+typedef struct {
+    const int8_t* filter;  // one row of `depth` weights per output channel
+    int32_t depth;
+    const int32_t* bias;  // may be NULL
+    const output_stage* stage;
+} multiplication;
+
+// Multiplies the rows of `channels` output channels with both columns and writes one int8 per row to each
+// output; the results of a fast stage are not clamped yet. Where only the first column is wanted, second is
+// the same as first.
+void multiply_columns(const multiplication* m, const uint32_t* columns, int32_t first_channel,
+                      int32_t channels, int8_t* first, int8_t* second);
 
 #endif

@@ -26,6 +26,7 @@ arm_cmsis_nn_status arm_convolve_wrapper_s8(const cmsis_nn_context* ctx,
                                                  conv_params->output_offset, bias_data, depth,
                                                  conv_params->activation.min, conv_params->activation.max);
     convolve_patches(&geometry, input_data, filter_data, depth, bias_data, &stage, ctx->buf, output_data);
+    clamp_output(&stage, output_data, output.n * output.h * output.w * output.c);
     return ARM_CMSIS_NN_SUCCESS;
 }
 

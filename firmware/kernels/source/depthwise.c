@@ -2,6 +2,7 @@
 
 #include <stddef.h>
 
+#include "depthwise_3x3.h"
 #include "patches.h"
 
 // What stays the same for all output pixels.
@@ -105,10 +106,10 @@ static void four_channels(const layer* l, const window* w, int32_t channel, int8
     const output_stage* stage = &l->stage;
     uint32_t results;
     if (stage->fast) {
-        results = clamp8(stage, pack8(finish_fast(load_channel(stage, channel), sum_0),
-                                      finish_fast(load_channel(stage, channel + 1), sum_1),
-                                      finish_fast(load_channel(stage, channel + 2), sum_2),
-                                      finish_fast(load_channel(stage, channel + 3), sum_3)));
+        results = pack8(finish_fast(load_channel(stage, channel), sum_0),
+                        finish_fast(load_channel(stage, channel + 1), sum_1),
+                        finish_fast(load_channel(stage, channel + 2), sum_2),
+                        finish_fast(load_channel(stage, channel + 3), sum_3));
     } else {
         results = pack8(finish_exact(stage, channel, sum_0), finish_exact(stage, channel + 1, sum_1),
                         finish_exact(stage, channel + 2, sum_2), finish_exact(stage, channel + 3, sum_3));
@@ -119,8 +120,13 @@ static void four_channels(const layer* l, const window* w, int32_t channel, int8
 static void depthwise(const layer* l, const int8_t* input, const cmsis_nn_dims* output_dims, int8_t* output) {
     const int32_t channels = l->filter->c;
     const int32_t in_fours = l->params->ch_mult == 1 ? channels & ~3 : 0;
+    const bool is_3x3 = is_depthwise_3x3(l->params, l->input, l->filter, output_dims, &l->stage);
     for (int32_t n = 0; n < l->input->n; n++) {
-        for (int32_t y = 0; y < output_dims->h; y++) {
+        if (is_3x3) {
+            depthwise_3x3(l->params, l->input, input, l->weights, l->bias, output_dims, &l->stage, output);
+            output += output_dims->h * output_dims->w * channels;
+        }
+        for (int32_t y = 0; y < output_dims->h && !is_3x3; y++) {
             for (int32_t x = 0; x < output_dims->w; x++) {
                 const window w = window_at(l, input, y, x);
                 for (int32_t channel = 0; channel < in_fours; channel += 4) {
@@ -187,6 +193,7 @@ arm_cmsis_nn_status arm_depthwise_conv_wrapper_s8(const cmsis_nn_context* ctx,
     } else {
         depthwise(&l, input_data, output_dims, output_data);
     }
+    clamp_output(&l.stage, output_data, input_dims->n * output_dims->h * output_dims->w * output_dims->c);
     return ARM_CMSIS_NN_SUCCESS;
 }
 

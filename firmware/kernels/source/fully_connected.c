@@ -14,38 +14,52 @@ typedef struct {
     output_stage stage;
 } layer;
 
-static uint32_t finish_four(const output_stage* stage, int32_t row, const int32_t sum[4]) {
+// Results of four rows. all_rows holds for every row if the stage has one multiplier.
+static uint32_t finish_four(const output_stage* stage, const fast_channel* all_rows, int32_t row,
+                            const int32_t sum[4]) {
     if (!stage->fast) {
         return pack8(finish_exact(stage, row, sum[0]), finish_exact(stage, row + 1, sum[1]),
                      finish_exact(stage, row + 2, sum[2]), finish_exact(stage, row + 3, sum[3]));
     }
-    return clamp8(stage, pack8(finish_fast(load_channel(stage, row), sum[0]),
-                               finish_fast(load_channel(stage, row + 1), sum[1]),
-                               finish_fast(load_channel(stage, row + 2), sum[2]),
-                               finish_fast(load_channel(stage, row + 3), sum[3])));
+    if (stage->stride == 0) {
+        const fast_channel same = *all_rows;
+        return pack8(finish_fast(same, sum[0]), finish_fast(same, sum[1]), finish_fast(same, sum[2]),
+                     finish_fast(same, sum[3]));
+    }
+    return pack8(
+        finish_fast(load_channel(stage, row), sum[0]), finish_fast(load_channel(stage, row + 1), sum[1]),
+        finish_fast(load_channel(stage, row + 2), sum[2]), finish_fast(load_channel(stage, row + 3), sum[3]));
 }
 
 static void multiply_matrix(const layer* l, const int8_t* input, int8_t* output) {
     const int32_t offset = l->params->input_offset;
+    const int32_t depth = l->depth;
     // Weights with a zero point: sum x * (w + f) = sum x * w + f * sum x.
     const int32_t filter_offset = l->params->filter_offset;
-    const int32_t common = filter_offset != 0 ? filter_offset * sum_row(input, offset, l->depth) : 0;
+    const int32_t common = filter_offset != 0 ? filter_offset * sum_row(input, offset, depth) : 0;
+    fast_channel first = {0, 0, 0};
+    if (l->stage.fast) {
+        first = load_channel(&l->stage, 0);
+    }
+    const int32_t* bias = l->bias;
     const int8_t* weights = l->weights;
     int32_t row = 0;
     for (; row + 4 <= l->rows; row += 4) {
-        int32_t sum[4];
-        for (int32_t i = 0; i < 4; i++) {
-            sum[i] = common + (l->bias != NULL ? l->bias[row + i] : 0);
+        int32_t sum[4] = {common, common, common, common};
+        if (bias != NULL) {
+            sum[0] += bias[row];
+            sum[1] += bias[row + 1];
+            sum[2] += bias[row + 2];
+            sum[3] += bias[row + 3];
         }
-        multiply_four_rows(input, offset, weights, l->depth, l->depth, sum);
-        store4(output + row, finish_four(&l->stage, row, sum));
-        weights += 4 * l->depth;
+        multiply_four_rows(input, offset, weights, depth, depth, sum);
+        store4(output + row, finish_four(&l->stage, &first, row, sum));
+        weights += 4 * depth;
     }
     for (; row < l->rows; row++) {
-        const int32_t sum = common + (l->bias != NULL ? l->bias[row] : 0);
-        output[row] =
-            (int8_t)finish_exact(&l->stage, row, sum + multiply_row(input, offset, weights, l->depth));
-        weights += l->depth;
+        const int32_t sum = common + (bias != NULL ? bias[row] : 0);
+        output[row] = (int8_t)finish_exact(&l->stage, row, sum + multiply_row(input, offset, weights, depth));
+        weights += depth;
     }
 }
 
@@ -69,6 +83,7 @@ arm_cmsis_nn_status arm_fully_connected_s8(const cmsis_nn_context* ctx, const cm
     for (int32_t n = 0; n < input_dims->n; n++) {
         multiply_matrix(&l, input_data + n * l.depth, output_data + n * l.rows);
     }
+    clamp_output(&l.stage, output_data, input_dims->n * l.rows);
     return ARM_CMSIS_NN_SUCCESS;
 }
 
@@ -92,6 +107,7 @@ arm_cmsis_nn_status arm_fully_connected_per_channel_s8(
     for (int32_t n = 0; n < input_dims->n; n++) {
         multiply_matrix(&l, input_data + n * l.depth, output_data + n * l.rows);
     }
+    clamp_output(&l.stage, output_data, input_dims->n * l.rows);
     return ARM_CMSIS_NN_SUCCESS;
 }
 
@@ -147,6 +163,8 @@ arm_cmsis_nn_status arm_batch_matmul_s8(const cmsis_nn_context* ctx, const cmsis
             }
         }
     }
+    const int32_t count = output_dims->n * output_dims->h * rows * columns;
+    clamp_output(&l.stage, output - count, count);
     return ARM_CMSIS_NN_SUCCESS;
 }
 

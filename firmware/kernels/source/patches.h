@@ -16,9 +16,10 @@ typedef struct {
     const cmsis_nn_dims* output;
 } patch_geometry;
 
-// filter: one row per output channel, row_stride bytes apart. columns: columns_size(kernel_h * kernel_w *
-// filter->c) bytes. bias may be NULL.
-void convolve_patches(const patch_geometry* g, const int8_t* input, const int8_t* filter, int32_t row_stride,
+// filter: one row of `depth` weights per output channel; depth is kernel_h * kernel_w * filter->c, or that
+// rounded up to a multiple of 4 where rows end in zeros. columns: columns_size(depth) bytes. bias may be
+// NULL. The results of a fast stage are not clamped yet.
+void convolve_patches(const patch_geometry* g, const int8_t* input, const int8_t* filter, int32_t depth,
                       const int32_t* bias, const output_stage* stage, uint32_t* columns, int8_t* output);
 
 #endif

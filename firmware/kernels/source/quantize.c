@@ -46,10 +46,57 @@ static inline int32_t offset_and_clamp(int32_t value, int32_t zero_point, int32_
     return value + zero_point;
 }
 
+#if DEPLOY_FPU && DEPLOY_DSP
+
+// Four elements: scaled, rounded, zero point added and saturated to int8.
+static inline uint32_t quantize_four(const float* input, float inverse_scale, int32_t zero_point) {
+    int32_t a;
+    int32_t b;
+    int32_t c;
+    int32_t d;
+    __asm__(
+        "vldm %[input], {s8-s11}\n\t"
+        "vmul.f32 s8, s8, %[scale]\n\t"
+        "vmul.f32 s9, s9, %[scale]\n\t"
+        "vmul.f32 s10, s10, %[scale]\n\t"
+        "vmul.f32 s11, s11, %[scale]\n\t"
+        "vcvtr.s32.f32 s8, s8\n\t"
+        "vcvtr.s32.f32 s9, s9\n\t"
+        "vcvtr.s32.f32 s10, s10\n\t"
+        "vcvtr.s32.f32 s11, s11\n\t"
+        "vmov %[a], %[b], s8, s9\n\t"
+        "vmov %[c], %[d], s10, s11\n\t"
+        "qadd %[a], %[a], %[zero]\n\t"
+        "qadd %[b], %[b], %[zero]\n\t"
+        "qadd %[c], %[c], %[zero]\n\t"
+        "qadd %[d], %[d], %[zero]"
+        : [a] "=&r"(a), [b] "=&r"(b), [c] "=&r"(c), [d] "=&r"(d)
+        : [input] "r"(input), [scale] "t"(inverse_scale), [zero] "r"(zero_point)
+        : "s8", "s9", "s10", "s11", "memory");
+    return pack8(saturate8(a), saturate8(b), saturate8(c), saturate8(d));
+}
+
+#else
+
+static inline uint32_t quantize_four(const float* input, float inverse_scale, int32_t zero_point) {
+    int32_t value[4];
+    for (int32_t i = 0; i < 4; i++) {
+        value[i] = offset_and_clamp(round_to_int32(input[i] * inverse_scale), zero_point, -128, 127);
+    }
+    return pack8(value[0], value[1], value[2], value[3]);
+}
+
+#endif
+
 void deploy_quantize_f32_s8(const float* input, int8_t* output, int32_t size, float inverse_scale,
                             int32_t zero_point, int32_t quant_min, int32_t quant_max) {
-    for (int32_t i = 0; i < size; i++) {
-        output[i] = (int8_t)offset_and_clamp(round_to_int32(input[i] * inverse_scale), zero_point, quant_min,
+    const uint32_t min = four_times8(quant_min);
+    const uint32_t max = four_times8(quant_max);
+    for (; size >= 4; size -= 4, input += 4, output += 4) {
+        store4(output, min8(max8(quantize_four(input, inverse_scale, zero_point), min), max));
+    }
+    for (; size > 0; size--) {
+        *output++ = (int8_t)offset_and_clamp(round_to_int32(*input++ * inverse_scale), zero_point, quant_min,
                                              quant_max);
     }
 }

@@ -44,12 +44,10 @@ typedef struct {
     int32_t offset;
     int32_t min;
     int32_t max;
-    uint32_t min8;  // min and max in each int8 lane
-    uint32_t max8;
     bool fast;
 } output_stage;
 
-// terms: products summed per accumulator, each below 2^15 in magnitude. bias may be NULL.
+// terms: products summed per accumulator, each at most 2^15 in magnitude. bias may be NULL.
 output_stage make_output_stage(const int32_t* multipliers, const int32_t* shifts, int32_t stride,
                                int32_t channels, int32_t offset, const int32_t* bias, int32_t terms,
                                int32_t min, int32_t max);
@@ -83,9 +81,7 @@ static inline int32_t finish_fast(fast_channel channel, int32_t accumulator) {
     return saturate8((scaled + (accumulator >> 31)) >> channel.right);
 }
 
-// Lower bound first, as specified; matters where min > max.
-static inline uint32_t clamp8(const output_stage* stage, uint32_t word) {
-    return min8(max8(word, stage->min8), stage->max8);
-}
+// Clamps what finish_fast left, in place. Costs nothing where the range is all of int8.
+void clamp_output(const output_stage* stage, int8_t* output, int32_t count);
 
 #endif
