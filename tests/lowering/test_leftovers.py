@@ -1,0 +1,95 @@
+"""What does not lower: an error that names the layer, its operator, its line and what to do."""
+
+import pytest
+
+from tests.lowering.conftest import network
+from toolkit.errors import LoweringError
+from toolkit.lowering import lower
+
+IMAGE = "torch.randn(1, 3, 8, 8)"
+VECTOR = "torch.randn(1, 8)"
+CONV = "self.conv = nn.Conv2d(3, 4, 3)"
+
+
+@pytest.fixture
+def failure(load):
+    def failed(forward, layers="pass", tensors=IMAGE):
+        model = load(network(forward, layers), tensors=tensors)
+        with pytest.raises(LoweringError) as caught:
+            lower(model, "cortex-m33")
+        return caught.value
+
+    return failed
+
+
+@pytest.mark.parametrize(
+    ("forward", "layers", "tensors", "layer", "operator", "hint"),
+    [
+        ("self.rnn(x)[0]", "self.rnn = nn.LSTM(8, 4, batch_first=True)", "torch.randn(1, 3, 8)", "rnn (LSTM)",
+         "sigmoid (9 times)", "Conv1d layers over a window"),
+        ("self.fc(self.norm(x))", "self.norm = nn.LayerNorm(8)\nself.fc = nn.Linear(8, 2)", VECTOR, "norm (LayerNorm)",
+         "native_layer_norm", "Use BatchNorm"),
+        ("self.act(self.conv(x))", f"{CONV}\nself.act = nn.LeakyReLU()", IMAGE, "act (LeakyReLU)", "leaky_relu",
+         "Use ReLU"),
+        ("self.act(x)", "self.act = nn.ReLU()", IMAGE, "act (ReLU)", "clamp", "directly before it"),
+        ("torch.cat([self.conv(x), self.conv(x)], 1)", CONV, IMAGE, "in forward()", "cat", "joining tensors"),
+        ("F.log_softmax(self.fc(x), 1)", "self.fc = nn.Linear(8, 4)", VECTOR, "in forward()", "_log_softmax",
+         "Leave it out"),
+        ("self.up(x)", "self.up = nn.ConvTranspose2d(3, 3, 3, groups=3)", IMAGE, "up (ConvTranspose2d)", "convolution",
+         "cannot have groups"),
+        ("self.up(x)", "self.up = nn.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1)", IMAGE,
+         "up (ConvTranspose2d)", "convolution", "output_padding"),
+        ("self.up(x)", "self.up = nn.ConvTranspose1d(3, 4, 3)", "torch.randn(1, 3, 8)", "up (ConvTranspose1d)",
+         "convolution", "Only two-dimensional"),
+        ("self.c(x)", "self.c = nn.Conv3d(3, 4, 3)", "torch.randn(1, 3, 8, 8, 8)", "c (Conv3d)", "convolution",
+         "one- and two-dimensional"),
+        ("self.conv(x)", CONV, "torch.randn(3, 8, 8)", "conv (Conv2d)", "convolution", "batch dimension"),
+        ("self.pool(self.conv(x))", f"{CONV}\nself.pool = nn.MaxPool2d(4, ceil_mode=True)", IMAGE, "pool (MaxPool2d)",
+         "max_pool2d_with_indices", "ceil_mode"),
+        ("F.avg_pool2d(self.conv(x), 2, divisor_override=3)", CONV, IMAGE, "in forward()", "avg_pool2d",
+         "divisor_override"),
+        ("F.adaptive_avg_pool2d(self.conv(x), 4)", CONV, IMAGE, "in forward()", "_adaptive_avg_pool2d",
+         "must divide the input size"),
+    ],
+)  # fmt: skip
+def test_a_layer_that_would_stay_in_float(failure, forward, layers, tensors, layer, operator, hint):
+    error = failure(forward, layers, tensors)
+    listed = error.what.splitlines()
+    assert listed[0] == "one part of the model cannot be lowered to int8 Cortex-M operators:"
+    assert listed[1].startswith(f"    {layer}: ")
+    assert operator in listed[1]
+    number = network(forward, layers).splitlines().index(f"        return {forward}") + 5
+    assert listed[1].endswith(f", at net.py:{number}: return {forward}")
+    assert hint in error.what
+    assert "no kernels for these operators" in error.hint
+    assert error.where == "net.py"
+
+
+def test_all_of_them_are_named_at_once(failure):
+    error = failure(
+        "self.b(torch.relu(self.a(x)))", "self.a = nn.LayerNorm(8)\nself.b = nn.Softmax(0)", "torch.randn(2, 8)"
+    )
+    listed = [line for line in error.what.splitlines() if line.startswith("    ") and line[4] != " "]
+    assert error.what.startswith("3 parts of the model")
+    assert [line.split(":")[0].strip() for line in listed] == ["a (LayerNorm)", "in forward()", "b (Softmax)"]
+
+
+def test_a_path_that_depends_on_the_data(failure):
+    error = failure("self.conv(x) if x.sum() > 0 else x", CONV)
+    assert error.what.startswith("torch cannot export the model: Data-dependent branching")
+    assert "\n" not in error.what
+    assert error.where == "net.py:11"
+    assert error.hint.startswith("return self.conv(x) if x.sum() > 0 else x\n")
+
+
+def test_a_dropout_that_drops(failure):
+    error = failure("F.dropout(self.conv(x))", CONV)
+    assert error.what == "this dropout is active although the model is in eval mode"
+    assert error.where == "net.py:11"
+
+
+def test_a_failure_inside_the_libraries_is_one_line_of_the_user(failure):
+    error = failure("x * x.max().item()")
+    assert error.where == "net.py:11"
+    assert error.hint == "return x * x.max().item()"
+    assert "\n" not in error.what
