@@ -145,7 +145,7 @@ _CHOICES: dict[type[Operator], Callable[[Any], Kernel]] = {
     Div: _simple("deploy_div_s8"),
     Minimum: _extremum("arm_minimum_s8"),
     Maximum: _extremum("arm_maximum_s8"),
-    Activation: _simple("deploy_lookup_s8"),
+    Activation: lambda _: Kernel("deploy_lookup_s8", in_place=True),
     AvgPool2d: _simple("arm_avgpool_s8"),
     MaxPool2d: _simple("arm_max_pool_s8"),
     Softmax: _simple("arm_softmax_s8"),

@@ -9,6 +9,7 @@ from toolkit.planning.fit import check_fit
 from toolkit.planning.kernels import LIBRARY, choose_kernel
 from toolkit.planning.memory import Block, Demand, allocate
 from toolkit.planning.simplify import Graph, simplify
+from toolkit.planning.tables import fuse_tables
 from toolkit.planning.types import Kernel, Placement, Plan, Span, Step
 from toolkit.program.types import Operator, Program
 
@@ -25,19 +26,20 @@ def make_plan(program: Program, board: Board, *, model: str, layer_names: Sequen
     Raises:
         PlanError: an operator has no kernel, or the whole does not fit the board.
     """
-    graph = simplify(program)
+    graph = fuse_tables(simplify(program))
     kernels = [choose_kernel(op) for op in graph.operators]
-    activations, scratch, arena = _place(graph, program, kernels)
+    activations, scratch, arena = _place(graph, kernels)
     steps = tuple(
         Step(op, kernel, scratch[position], layer_names[op.index] if op.index < len(layer_names) else "")
         for position, (op, kernel) in enumerate(zip(graph.operators, kernels, strict=True))
     )
-    constants = (id for op in graph.operators for id in op.inputs if program.tensors[id].constant is not None)
+    constants = (id for op in graph.operators for id in op.inputs if graph.tensors[id].constant is not None)
     plan = Plan(
         model=model,
         program=program,
         board=board,
         library=LIBRARY,
+        tensors=graph.tensors,
         steps=steps,
         activations=activations,
         constants=tuple(dict.fromkeys(constants)),
@@ -50,18 +52,14 @@ def make_plan(program: Program, board: Board, *, model: str, layer_names: Sequen
     return plan
 
 
-def _place(
-    graph: Graph, program: Program, kernels: Sequence[Kernel]
-) -> tuple[dict[int, Placement], list[Span | None], int]:
+def _place(graph: Graph, kernels: Sequence[Kernel]) -> tuple[dict[int, Placement], list[Span | None], int]:
     """Places of all activations, of each step's scratch, and the bytes of the arena."""
-    lifetimes = _lifetimes(graph, program)
+    lifetimes = _lifetimes(graph)
     owners = _owners(graph, kernels, lifetimes)
     groups: dict[int, list[int]] = {}
     for id in lifetimes:
         groups.setdefault(owners.get(id, id), []).append(id)
-    demands = [
-        Demand(tuple(Block(program.tensors[id].nbytes, *lifetimes[id]) for id in ids)) for ids in groups.values()
-    ]
+    demands = [Demand(tuple(Block(graph.tensors[id].nbytes, *lifetimes[id]) for id in ids)) for ids in groups.values()]
     scratch_at = [position for position, kernel in enumerate(kernels) if kernel.scratch]
     demands += [Demand((Block(kernels[position].scratch, position, position),)) for position in scratch_at]
     offsets, arena = allocate(demands)
@@ -70,7 +68,7 @@ def _place(
     activations = {}
     for ids, offset in zip(groups.values(), offsets, strict=False):
         for id in ids:
-            span = Span(offset, program.tensors[id].nbytes)
+            span = Span(offset, graph.tensors[id].nbytes)
             activations[id] = Placement(formats.get(id, Kernel("").gives), span, *lifetimes[id])
     scratch: list[Span | None] = [None] * len(kernels)
     for position, offset in zip(scratch_at, offsets[len(groups) :], strict=True):
@@ -78,12 +76,12 @@ def _place(
     return activations, scratch, arena
 
 
-def _lifetimes(graph: Graph, program: Program) -> dict[int, tuple[int, int]]:
+def _lifetimes(graph: Graph) -> dict[int, tuple[int, int]]:
     """First and last step of every activation; outputs live past the last step."""
     lifetimes = dict.fromkeys(graph.inputs, (-1, -1))
     for position, op in enumerate(graph.operators):
         for id in op.inputs:
-            if program.tensors[id].constant is None:
+            if graph.tensors[id].constant is None:
                 lifetimes[id] = (lifetimes[id][0], position)
         lifetimes[op.output] = (position, position)
     for id in graph.outputs:

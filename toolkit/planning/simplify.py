@@ -2,11 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
 from toolkit.errors import PlanError
-from toolkit.program.types import Conv2d, Copy, DepthwiseConv2d, Linear, Operator, Pad, Program, Shape, Transpose, View
+from toolkit.program.types import (
+    Conv2d,
+    Copy,
+    DepthwiseConv2d,
+    Linear,
+    Operator,
+    Pad,
+    Program,
+    Shape,
+    Tensor,
+    Transpose,
+    View,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,19 +30,21 @@ class Graph:
         operators: the ones that compute something, with resolved operands.
         inputs, outputs: resolved tensor ids.
         results: for every instruction of the program, by index, the tensor that holds its result's bytes.
+        tensors: of the program, and constants that planning made.
     """
 
     operators: tuple[Operator, ...]
     inputs: tuple[int, ...]
     outputs: tuple[int, ...]
     results: dict[int, int]
+    tensors: Mapping[int, Tensor]
 
 
 def simplify(program: Program) -> Graph:
     """Drop identities (clones, views, empty pads), then everything that no output needs, then empty biases."""
     graph = _drop_identities(program)
-    graph = _drop_unused(graph)
-    return _drop_zero_biases(graph, program)
+    graph = drop_unused(graph)
+    return _drop_zero_biases(graph)
 
 
 def _drop_identities(program: Program) -> Graph:
@@ -52,7 +67,7 @@ def _drop_identities(program: Program) -> Graph:
                 where=f"tensor {id}",
                 hint="Return something that is computed from the model's inputs.",
             )
-    return Graph(tuple(kept), program.inputs, outputs, results)
+    return Graph(tuple(kept), program.inputs, outputs, results, program.tensors)
 
 
 def _with_operands(op: Operator, alias: dict[int, int]) -> Operator:
@@ -78,7 +93,8 @@ def moves_nothing(shape: Shape, permutation: tuple[int, ...]) -> bool:
     return moved == sorted(moved)
 
 
-def _drop_unused(graph: Graph) -> Graph:
+def drop_unused(graph: Graph) -> Graph:
+    """Without the operators whose results nothing reads."""
     needed = set(graph.outputs)
     kept: list[Operator] = []
     for op in reversed(graph.operators):
@@ -88,14 +104,14 @@ def _drop_unused(graph: Graph) -> Graph:
     return replace(graph, operators=tuple(reversed(kept)))
 
 
-def _drop_zero_biases(graph: Graph, program: Program) -> Graph:
+def _drop_zero_biases(graph: Graph) -> Graph:
     """A bias of zeros adds nothing and takes four bytes a channel. Grouped convolutions keep theirs: there some
     libraries read through a missing bias."""
 
     def without(op: Operator) -> Operator:
         if isinstance(op, Conv2d | DepthwiseConv2d | Linear) and op.bias is not None:
             grouped = isinstance(op, Conv2d) and op.groups > 1
-            data = program.tensors[op.bias].constant
+            data = graph.tensors[op.bias].constant
             if not grouped and data is not None and not any(data):
                 return replace(op, bias=None)
         return op

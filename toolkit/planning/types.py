@@ -104,9 +104,10 @@ class Plan:
 
     Attributes:
         model: name of the model, from its file.
-        program: what is run; `program.tensors` describes the ids below.
+        program: what is run.
         board: what it runs on.
         library: name of the kernel library.
+        tensors: by id, those of the program and constants that planning made.
         steps: in execution order.
         activations: by tensor id, every tensor that has a place in the arena.
         constants: ids of the constant tensors that some step reads, in order of first use.
@@ -119,6 +120,7 @@ class Plan:
     program: Program
     board: Board
     library: str
+    tensors: Mapping[int, Tensor]
     steps: tuple[Step, ...]
     activations: Mapping[int, Placement]
     constants: tuple[int, ...]
@@ -128,7 +130,7 @@ class Plan:
     arena: int
 
     def tensor(self, id: int) -> Tensor:
-        return self.program.tensors[id]
+        return self.tensors[id]
 
     @property
     def constant_bytes(self) -> int:
