@@ -14,6 +14,7 @@ import pytest
 
 from toolkit.program import read_program
 from toolkit.program.types import (
+    Activation,
     AvgPool2d,
     Conv2d,
     Copy,
@@ -21,6 +22,8 @@ from toolkit.program.types import (
     DType,
     Linear,
     MaxPool2d,
+    Minimum,
+    Mul,
     Operator,
     Pad,
     Program,
@@ -166,6 +169,25 @@ def test_dilation_and_different_strides_keep_their_axes() -> None:
     first = of_type(read("one_channel_explicit"), DepthwiseConv2d)[0]
     assert (first.kernel, first.stride, first.padding) == ((5, 3), (2, 1), (2, 1))
     assert (first.input_shape, first.output_shape, first.depth_multiplier) == ((1, 12, 10, 1), (1, 6, 10, 6), 6)
+
+
+def test_a_clamp_of_int8_is_a_table() -> None:
+    program = read("bounds")
+    relu, clamp = of_type(program, Activation)
+    assert (relu.name, clamp.name) == ("aten::clamp", "aten::clamp")
+    tables = [
+        np.frombuffer(program.tensors[operator.lut].constant or b"", np.int8).tolist() for operator in (relu, clamp)
+    ]
+    # The zero point is -19; 0.1 and 1.5 are -15 and 47 at the calibrated scale.
+    assert tables[0] == [max(q, -19) for q in range(-128, 128)]
+    assert tables[1] == [min(max(q, -15), 47) for q in range(-128, 128)]
+
+
+def test_a_hard_swish_has_a_zero_point_outside_int8() -> None:
+    program = read("bounds")
+    (product,), (smallest,) = of_type(program, Mul), of_type(program, Minimum)
+    assert (product.input_zero_point, product.other_zero_point) == (9, -384)
+    assert (smallest.input_shape, smallest.other_shape, smallest.output_shape) == ((3, 5), (1, 1), (3, 5))
 
 
 def test_a_lowering_for_m55_gives_the_same_linear_layers() -> None:

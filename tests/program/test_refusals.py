@@ -132,6 +132,17 @@ def test_integer_operators_without_a_kernel() -> None:
     check("extrema", rename(2, "aten::cat"), what, "model.pte, operator 2")
 
 
+def test_portable_operators_on_floats_are_leftovers() -> None:
+    def change(content: Document) -> None:
+        rename(0, "aten::clamp")(content)
+        calls(content)[0]["args"] = [calls(content)[0]["args"][i] for i in (0, 2, 2, 6, 6)]
+        value(content, calls(content)[0]["args"][-1])["scalar_type"] = 6
+        value(content, calls(content)[0]["args"][-1])["sizes"] = [1, 1, 7]
+
+    what = "would run in float: aten::clamp (a clamp, operator 0)"
+    check("extrema", change, what, "model.pte, operator 0")
+
+
 def test_unknown_cortex_m_operators() -> None:
     what = "an operator has an unknown name: cortex_m::quantized_lstm (operator 2)"
     check("extrema", rename(2, "cortex_m::quantized_lstm"), what, "model.pte, operator 2")

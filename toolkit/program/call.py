@@ -26,17 +26,21 @@ INT32: Range = (-(2**31), 2**31 - 1)
 COUNT: Range = (1, 2**31 - 1)
 """Of something that there is at least one of: a stride, a dilation, a kernel size."""
 PADDING: Range = (0, 2**31 - 1)
+WIDE_ZERO_POINT: Range = (-(2**15) + 128, 2**15 - 128)
+"""Of a factor, which a fused hard-swish moves out of int8. The distance of a sample to it must fit 16 bits."""
 MULTIPLIER: Range = (0, 2**31 - 1)
 """Q0.31."""
 SIGNED_MULTIPLIER: Range = (-(2**31) + 1, 2**31 - 1)
 SHIFT: Range = (-31, 30)
 """Left if positive; the arithmetic is 32-bit, so a shift by 32 would be undefined."""
 
+_FOREIGN_ARGUMENT = "The file is damaged, or this form of the operator is one that this toolkit does not know."
 _EXPECTED: Mapping[Kind, tuple[type, ...]] = {
     Kind.TENSOR: (StoredTensor,),
     Kind.OPTIONAL_TENSOR: (StoredTensor, type(None)),
     Kind.SCRATCH: (StoredTensor,),
     Kind.INTEGER: (int,),
+    Kind.OPTIONAL_INTEGER: (int, type(None)),
     Kind.REAL: (int, float),
     Kind.FLAG: (bool,),
     Kind.INTEGERS: (tuple,),
@@ -98,6 +102,9 @@ class Call:
         value = self._arguments[name]
         assert isinstance(value, int), name
         return self._in_range(name, value, allowed)
+
+    def optional_integer(self, name: str, allowed: Range) -> int | None:
+        return None if self._arguments[name] is None else self.integer(name, allowed)
 
     def integers(self, name: str, allowed: Range) -> tuple[int, ...]:
         value = self._arguments[name]
@@ -189,7 +196,7 @@ def decode_call(
         # A truth value is an int to Python, and never one to an operator.
         fits = isinstance(value, _EXPECTED[kind]) and (kind is Kind.FLAG or not isinstance(value, bool))
         if not fits:
-            raise place.damage(f"{argument} (value {id_}) is {describe(value)}")
+            raise place.error(f"{argument} (value {id_}) is {describe(value)}", hint=_FOREIGN_ARGUMENT)
         arguments[argument] = value
         if kind is Kind.SCRATCH and isinstance(value, StoredTensor):
             scratch.append(value)

@@ -12,7 +12,7 @@ from toolkit.program.operators import BUILDERS
 from toolkit.program.place import Place, quote
 from toolkit.program.signatures import SIGNATURES
 from toolkit.program.types import Copy, Operator, Program, View
-from toolkit.program.unsupported import unsupported_operators
+from toolkit.program.unsupported import is_unsupported, unsupported_operators
 from toolkit.program.values import StoredTensor, Values
 
 _PREFERRED_METHOD = "forward"
@@ -99,7 +99,7 @@ def _read_calls(plan: TableView, values: Values, place: Place) -> list[Call]:
         if not 0 <= number < len(names):
             raise place.inside(f"operator {index}").damage(f"it calls operator {number} of {len(names)}")
         found.append((index, names[number], kernel.scalars("args")))
-    unknown = [call for call in found if call[1] not in SIGNATURES]
+    unknown = [call for call in found if is_unsupported(call[1], call[2], values)]
     if unknown:
         raise unsupported_operators(unknown, values, place)
     return [

@@ -21,6 +21,7 @@ class Kind(Enum):
     SCRATCH = auto()
     """A tensor that the kernel may overwrite. Its contents and its size do not matter here."""
     INTEGER = auto()
+    OPTIONAL_INTEGER = auto()
     REAL = auto()
     FLAG = auto()
     INTEGERS = auto()
@@ -179,6 +180,7 @@ _DIV = _signature(
     output_scale=_R,
 )
 _EXTREMUM = _signature(input=_T, other=_T)
+_CLAMP = _signature(input=_T, low=Kind.OPTIONAL_INTEGER, high=Kind.OPTIONAL_INTEGER)
 _ACTIVATION = _signature(input=_T, lut=_T)
 _SOFTMAX = _signature(
     input=_T,
@@ -227,10 +229,14 @@ SIGNATURES: Mapping[str, Signature] = MappingProxyType(
         "aten::_unsafe_view": _VIEW,
         "aten::unsqueeze_copy": _VIEW,
         "aten::squeeze_copy": _VIEW,
-        # Left as they are by some lowerings of int8 tensors, with the meaning of their Cortex-M counterparts.
         "aten::minimum": _EXTREMUM,
         "aten::maximum": _EXTREMUM,
+        "aten::clamp": _CLAMP,
         # The exporter's own name for a view of memory that it did not plan; it has no returned value.
         "executorch_prim::et_view": Signature((("input", _T), ("shape", _ANY)), results=1),
     }
 )
+
+PORTABLE_INT8 = frozenset({"aten::minimum", "aten::maximum", "aten::clamp"})
+"""Portable operators that a lowering leaves on int8 tensors, where they have the meaning of Cortex-M ones. On float
+tensors they are layers that have not been quantised."""

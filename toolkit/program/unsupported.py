@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from toolkit.errors import ProgramError
 from toolkit.program.place import Place, quote
+from toolkit.program.signatures import PORTABLE_INT8, SIGNATURES
 from toolkit.program.types import DType
 from toolkit.program.values import StoredTensor, Values
 
@@ -43,6 +44,11 @@ _FLOAT_HINT = (
 _OWN_NAMESPACE = "cortex_m::"
 _UNKNOWN_HINT = "Export the model again with the executorch version that this toolkit is made for."
 _OTHER_HINT = "Replace the layer in the model, or move it before the first or behind the last quantised one."
+
+
+def is_unsupported(name: str, ids: tuple[int, ...], values: Values) -> bool:
+    """Whether a call of an operator with these arguments has no typed operator."""
+    return name not in SIGNATURES or (name in PORTABLE_INT8 and _reads_float(ids, values))
 
 
 def unsupported_operators(

@@ -122,6 +122,17 @@ class Pools(nn.Module):
         return functional.avg_pool2d(x, 2, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
 
 
+class Bounds(nn.Module):
+    """Clamps that nothing before them can take up, and hard-swish, whose product has a zero point outside int8."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = nn.Linear(6, 5)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return functional.hardswish(self.linear(torch.clamp(torch.relu(x), 0.1, 1.5)))
+
+
 class Matmul(nn.Module):
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         return torch.bmm(x, y)
@@ -154,6 +165,7 @@ RECIPES: dict[str, Recipe] = {
     "gate_legacy": Recipe(Gate, ((1, 6, 6, 5),), explicit=False),
     "pools_explicit": Recipe(Pools, ((1, 3, 7, 6),)),
     "pools_legacy": Recipe(Pools, ((1, 3, 7, 6),), explicit=False),
+    "bounds": Recipe(Bounds, ((3, 6),)),
     "matmul": Recipe(Matmul, ((2, 3, 4), (2, 4, 5))),
     "signal": Recipe(Signal, ((1, 4, 20),)),
 }

@@ -43,6 +43,7 @@ BUILDERS: Mapping[str, Callable[[Call], Operator]] = MappingProxyType(
         "aten::squeeze_copy": movement.view,
         "aten::minimum": elementwise.minimum,
         "aten::maximum": elementwise.maximum,
+        "aten::clamp": elementwise.clamp,
         "executorch_prim::et_view": movement.view,
     }
 )

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from toolkit.program.call import INT8, MULTIPLIER, SHIFT, SIGNED_MULTIPLIER, Call
+import numpy as np
+
+from toolkit.program.call import INT8, MULTIPLIER, SHIFT, SIGNED_MULTIPLIER, WIDE_ZERO_POINT, Call
 from toolkit.program.layout import arranged, element_order
 from toolkit.program.types import (
     Activation,
@@ -77,8 +79,8 @@ def mul(call: Call) -> Operator:
         input_shape=operands.input_shape,
         other_shape=operands.other_shape,
         output_shape=operands.output_shape,
-        input_zero_point=call.integer("input_zero_point", INT8),
-        other_zero_point=call.integer("other_zero_point", INT8),
+        input_zero_point=call.integer("input_zero_point", WIDE_ZERO_POINT),
+        other_zero_point=call.integer("other_zero_point", WIDE_ZERO_POINT),
         output_zero_point=call.integer("output_zero_point", INT8),
         multiplier=call.integer("multiplier", MULTIPLIER),
         shift=call.integer("shift", SHIFT),
@@ -114,6 +116,18 @@ def activation(call: Call) -> Operator:
     source, result = call.tensor("input", DType.INT8), call.result(DType.INT8)
     _require_alike(call, source, result)
     lut = call.constant("lut", DType.INT8, (_TABLE_SIZE,))
+    return Activation(index=call.index, name=call.name, output=result.id, input=source.id, lut=lut.id)
+
+
+def clamp(call: Call) -> Operator:
+    """A clamp of int8 to int8 bounds, as a table: the kernel is that of every other function of one int8 value."""
+    source, result = call.tensor("input", DType.INT8), call.result(DType.INT8)
+    _require_alike(call, source, result)
+    low, high = call.optional_integer("low", INT8), call.optional_integer("high", INT8)
+    values = np.arange(INT8[0], INT8[1] + 1)
+    # The upper bound wins where the bounds contradict each other.
+    values = np.minimum(np.maximum(values, INT8[0] if low is None else low), INT8[1] if high is None else high)
+    lut = call.add_constant((_TABLE_SIZE,), DType.INT8, values.astype(np.int8).tobytes())
     return Activation(index=call.index, name=call.name, output=result.id, input=source.id, lut=lut.id)
 
 
