@@ -92,7 +92,8 @@ void Writer::encode(uint8_t byte) {
 }
 
 void Writer::flush() {
-    // A full block has no zero byte behind it, every shorter one has; the reader drops that of the last block.
+    // A full block has no zero byte behind it, every shorter one has; the reader drops that of the last
+    // block.
     block_[0] = static_cast<uint8_t>(size_ + 1);
     port::write(block_, size_ + 1u);
     size_ = 0;

@@ -1,7 +1,7 @@
 // Frames on a serial line: COBS between zero bytes, closed by a CRC-32.
 //
-// Whatever stands between two zero bytes and is not a frame with a right CRC is plain text (the log) or noise; a
-// reader drops it and is in step again at the next zero byte.
+// Whatever stands between two zero bytes and is not a frame with a right CRC is plain text (the log) or
+// noise; a reader drops it and is in step again at the next zero byte.
 #pragma once
 
 #include <stddef.h>

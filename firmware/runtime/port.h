@@ -6,7 +6,8 @@
 
 namespace port {
 
-// Bytes of memory set aside for the stack: from `low` (where it would overflow) up to `high` (where it starts).
+// Bytes of memory set aside for the stack: from `low` (where it would overflow) up to `high` (where it
+// starts).
 struct Stack {
     uint8_t* low;
     uint8_t* high;

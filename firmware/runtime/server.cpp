@@ -32,9 +32,13 @@ struct LastRun {
 
 LastRun last_run;
 
-uint16_t u16(const uint8_t* bytes) { return static_cast<uint16_t>(bytes[0] | (bytes[1] << 8)); }
+uint16_t u16(const uint8_t* bytes) {
+    return static_cast<uint16_t>(bytes[0] | (bytes[1] << 8));
+}
 
-uint32_t u32(const uint8_t* bytes) { return u16(bytes) | (static_cast<uint32_t>(u16(bytes + 2)) << 16); }
+uint32_t u32(const uint8_t* bytes) {
+    return u16(bytes) | (static_cast<uint32_t>(u16(bytes + 2)) << 16);
+}
 
 void begin(frame::Writer& writer, const Request& request, Status status) {
     writer.put(static_cast<uint8_t>(request.command | 0x80));
@@ -92,7 +96,9 @@ void describe(const Request& request) {
 }
 
 // Whether `size` bytes at `offset` lie inside `bytes`.
-bool inside(uint32_t offset, uint32_t size, uint32_t bytes) { return offset <= bytes && size <= bytes - offset; }
+bool inside(uint32_t offset, uint32_t size, uint32_t bytes) {
+    return offset <= bytes && size <= bytes - offset;
+}
 
 void write(const Request& request) {
     if (request.size < 5 || request.payload[0] >= MODEL_INPUTS) {

@@ -2,8 +2,8 @@
 //
 // Request:  command, sequence number, payload, CRC-32
 // Response: command | 0x80, the same sequence number, status, payload, CRC-32
-// Integers are little-endian. A request whose CRC is wrong is not answered; the host asks again with the same sequence
-// number. Every command may be repeated: running is the only one that is not done twice.
+// Integers are little-endian. A request whose CRC is wrong is not answered; the host asks again with the same
+// sequence number. Every command may be repeated: running is the only one that is not done twice.
 #pragma once
 
 #include <stdint.h>
@@ -14,8 +14,9 @@ const uint8_t kProtocolVersion = 1;
 const uint16_t kMaxPayload = 1024;
 
 enum Command : uint8_t {
-    kHello = 1,      // -> version u8, max payload u16, ticks/s u32, arena u32, stack u32, inputs u8, outputs u8,
-                     //    layers u16, SHA-256 of the program (32 bytes), model, board, kernels (length u8 and text)
+    kHello =
+        1,  // -> version u8, max payload u16, ticks/s u32, arena u32, stack u32, inputs u8, outputs u8,
+            //    layers u16, SHA-256 of the program (32 bytes), model, board, kernels (length u8 and text)
     kDescribe = 2,   // direction u8 (0 input, 1 output), index u8 -> dtype u8, rank u8, dims u32 each
     kWrite = 3,      // input u8, offset u32, bytes ->
     kInvoke = 4,     // count u32 -> ticks u64

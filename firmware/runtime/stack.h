@@ -1,4 +1,5 @@
-// How much stack a program has used: the stack is painted before it starts, and what is still painted was never used.
+// How much stack a program has used: the stack is painted before it starts, and what is still painted was
+// never used.
 #pragma once
 
 #include <stdint.h>

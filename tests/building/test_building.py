@@ -81,7 +81,7 @@ def test_a_missing_tool_says_how_to_get_it(tmp_path, monkeypatch):
     plan = golden_plan("dae", "qemu-m33")
     render(plan, tmp_path / "p")
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(ToolError, match="arm-none-eabi-g.. is not installed") as caught:
+    with pytest.raises(ToolError, match=r"arm-none-eabi-g\+\+ is not installed") as caught:
         build(tmp_path / "p", plan.board)
     assert "apt-get install gcc-arm-none-eabi" in caught.value.hint
 

@@ -45,7 +45,7 @@ def pretend_set_up(checkout, extras):
     bin_folder.mkdir(parents=True)
     for name in ("deploy", "python"):
         program = bin_folder / name
-        program.write_text(f'#!/bin/sh\nfor word in "$0" "$@"; do echo "[$word]"; done\nexit 7\n')
+        program.write_text('#!/bin/sh\nfor word in "$0" "$@"; do echo "[$word]"; done\nexit 7\n')
         program.chmod(0o755)
     summed = (checkout / "pyproject.toml").read_bytes() + (checkout / "deploy").read_bytes()
     total = subprocess.run(["cksum"], input=summed, capture_output=True, check=True).stdout.decode()

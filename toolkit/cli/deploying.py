@@ -135,7 +135,7 @@ def _save(path: Path, verdict: Verdict, fetched: dict[int, npt.NDArray[Any]]) ->
     arrays |= {f"{index:02d}": array for index, array in fetched.items()}
     part = path.with_name(f".{path.name}.part.npz")
     try:
-        np.savez(part, **arrays)  # type: ignore[arg-type]
+        np.savez(part, **arrays)
         part.replace(path)
     except OSError as error:
         raise ModelError(f"the output cannot be written: {error.strerror}", where=str(path)) from None

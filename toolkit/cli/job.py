@@ -67,7 +67,7 @@ def lower(spec: str, board: Board, stages: Stages, *, random_calibration: int | 
         outputs = None
         if evaluate:
             stage.doing("running the float model")
-            outputs = tuple(lowering.float_outputs(model, model.evaluation))
+            outputs = tuple(answers[0] for answers in lowering.float_outputs(model, model.evaluation))
         stage.detail = f"{len(lowered.layer_names)} operators, {len(lowered.pte):,} bytes, for {board.cpu}"
     return Lowered(
         name=model.name,

@@ -133,7 +133,7 @@ def run_port(port: str, input_file: Path | None, output: Path | None) -> None:
         outputs = device.read_outputs()
     console.print(f"{ticks * 1e6 / hello.ticks_per_s:,.1f} µs", highlight=False)
     if output:
-        np.savez(output, **{f"output{index}": array for index, array in enumerate(outputs)})  # type: ignore[arg-type]
+        np.savez(output, **{f"output{index}": array for index, array in enumerate(outputs)})
     else:
         for index, array in enumerate(outputs):
             print(f"output{index} {array.reshape(-1).tolist()}")

@@ -55,12 +55,17 @@ void write(const uint8_t* data, size_t size) {
 uint32_t ticks() {
     timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint32_t>(static_cast<uint64_t>(now.tv_sec) * 1000000000u + static_cast<uint64_t>(now.tv_nsec));
+    return static_cast<uint32_t>(static_cast<uint64_t>(now.tv_sec) * 1000000000u +
+                                 static_cast<uint64_t>(now.tv_nsec));
 }
 
-uint32_t ticks_per_second() { return 1000000000; }
+uint32_t ticks_per_second() {
+    return 1000000000;
+}
 
-Stack stack() { return {runner_stack, runner_stack + sizeof runner_stack}; }
+Stack stack() {
+    return {runner_stack, runner_stack + sizeof runner_stack};
+}
 
 }  // namespace port
 

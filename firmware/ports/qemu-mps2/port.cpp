@@ -29,7 +29,7 @@ const uint32_t kClock = 20000000;  // Hz, of the peripherals
 }  // namespace
 
 extern "C" {
-extern uint8_t stack_low[];   // from the linker script
+extern uint8_t stack_low[];  // from the linker script
 extern uint8_t stack_high[];
 }
 
@@ -43,7 +43,9 @@ void init() {
     timer->control = 1;
 }
 
-int read() { return (uart->state & kReceiveFull) ? static_cast<int>(uart->data & 0xFF) : -1; }
+int read() {
+    return (uart->state & kReceiveFull) ? static_cast<int>(uart->data & 0xFF) : -1;
+}
 
 void write(const uint8_t* data, size_t size) {
     for (size_t i = 0; i < size; ++i) {
@@ -57,8 +59,12 @@ uint32_t ticks() {
     return ~timer->value;  // it counts down
 }
 
-uint32_t ticks_per_second() { return kClock; }
+uint32_t ticks_per_second() {
+    return kClock;
+}
 
-Stack stack() { return {stack_low, stack_high}; }
+Stack stack() {
+    return {stack_low, stack_high};
+}
 
 }  // namespace port
