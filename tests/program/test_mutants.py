@@ -27,10 +27,10 @@ def test_mutants_are_refused_or_consistent(name: str) -> None:
 
 
 def refused_in_time(data: bytes) -> str:
-    start = time.perf_counter()
+    start = time.process_time()
     with pytest.raises(ProgramError) as caught:
         read_program(data)
-    assert time.perf_counter() - start < mutate.LONGEST_S
+    assert time.process_time() - start < mutate.LONGEST_S
     return caught.value.what
 
 

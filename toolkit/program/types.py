@@ -245,7 +245,7 @@ class BatchMatmul(Operator):
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Add(Operator):
-    """int8 sum with operands rescaled to a common scale (left shift 20). Shapes are physical; see `broadcasts`."""
+    """int8 sum with operands rescaled to a common scale (left shift 20). Physical shapes, broadcast as in numpy."""
 
     operands = ("input", "other")
 
