@@ -121,6 +121,34 @@ def test_writing_where_something_is_already() -> None:
     )
 
 
+def in_place(name: str, second: str, *sizes: int) -> Change:
+    """Puts an operator into `extrema` that takes tensor 14, and writes to the same bytes under other sizes."""
+
+    def change(content: Document) -> None:
+        plan(content)["operators"].append({"name": name, "overload": "out"})
+        source = value(content, 14)
+        alias = add_value(content, "Tensor", {**source, "sizes": list(sizes)})
+        operand = 14 if second == "source" else add_value(content, "Null", {})
+        args = [14, operand, alias, alias]
+        call = {"op_index": len(plan(content)["operators"]) - 1, "args": args}
+        plan(content)["chains"][0]["instructions"].insert(4, {"instr_args": ("KernelCall", call)})
+
+    return change
+
+
+def test_a_view_in_place_leaves_what_it_sees_intact() -> None:
+    program = read_program(changed("extrema", in_place("aten::view_copy", "nothing", 5, 1, 7)))
+    view, reader = program.operators[4:6]
+    assert view == View(index=4, name="aten::view_copy", input=14, output=34)
+    assert (reader.index, reader.inputs) == (5, (14, 15))
+
+
+def test_no_other_operator_may_write_over_what_it_reads() -> None:
+    where = "model.pte, operator 4 (cortex_m::maximum)"
+    change = in_place("cortex_m::maximum", "source", 1, 5, 7)
+    check("extrema", change, "tensor 34 is written over tensor 14 while that is read", where)
+
+
 def test_scratch_that_overlaps_an_operand() -> None:
     # Operator 3 of `matmul` is the product; its scratch is its eighth argument.
     def change(content: Document) -> None:

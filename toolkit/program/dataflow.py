@@ -116,7 +116,8 @@ class Dataflow:
             writer: what writes it, for errors about later reads.
             place: where that is.
             reads: what the writer reads at the same time; its bytes must be elsewhere.
-            moves: the writer leaves bytes as they are, so its result may lie exactly on what it reads.
+            moves: the writer leaves bytes as they are, so its result may lie exactly on what it reads, which is then
+                not overwritten.
         """
         tensor, slot = stored.tensor, stored.slot
         if tensor.constant is not None:
@@ -126,9 +127,11 @@ class Dataflow:
         start = slot.offset if slot else 0
         region = _Region(start, start + tensor.nbytes, tensor)
         if slot:
-            in_place = [self._written[r.tensor.id] for r in reads if moves and r.tensor.id in self._written]
-            allowed = any((r.start, r.end) == (region.start, region.end) for r in in_place)
-            self._require_apart(stored, reads if not allowed else (), place)
+            in_place = next((read for read in reads if _same_bytes(read, stored)), None)
+            if moves and in_place:
+                self._written[tensor.id] = self._written[in_place.tensor.id]
+                return
+            self._require_apart(stored, reads, place)
             memory = self._memories.setdefault(slot.memory, _Memory())
             memory.clear(region.start, region.end, writer)
             memory.insert(region)
@@ -176,3 +179,8 @@ class Dataflow:
                     f"tensor {written.tensor.id} is written over tensor {read.tensor.id} while that is read",
                     hint=_CONFLICT,
                 )
+
+
+def _same_bytes(first: StoredTensor, second: StoredTensor) -> bool:
+    """Whether two tensors are planned at the same bytes."""
+    return first.slot is not None and first.slot == second.slot and first.tensor.nbytes == second.tensor.nbytes
