@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -41,10 +41,18 @@ _ISA_OF_CPU = {
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """One memory of a board: address of its first byte, and bytes."""
+    """One memory of a board.
+
+    Attributes:
+        origin: address of its first byte.
+        size: bytes.
+        slow: reading it costs much more than reading RAM (serial flash behind a small cache): hot code and weights
+            are better off in RAM.
+    """
 
     origin: int
     size: int
+    slow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +72,22 @@ class Emulator:
 
 
 @dataclass(frozen=True, slots=True)
+class Usb:
+    """How a real board shows itself on USB.
+
+    Attributes:
+        vid, pid: ids while a runner is running.
+        bootloader_pid: product id while the bootloader waits for an image (same vendor).
+        volume: label of the drive that the bootloader then shows.
+    """
+
+    vid: int
+    pid: int
+    bootloader_pid: int
+    volume: str
+
+
+@dataclass(frozen=True, slots=True)
 class Board:
     """A board as its TOML file describes it.
 
@@ -72,14 +96,17 @@ class Board:
         title: one line for people.
         port: folder of `firmware/ports` with its start-up code, serial line and timer.
         cpu: target of lowering and planning, e.g. `cortex-m33`.
-        toolchain: `arm-none-eabi` or `host`.
+        toolchain: `arm-none-eabi`, `pico-sdk` or `host`.
         flags: compiler flags that select core, FPU and ABI.
         flash, ram: memories; a runner is linked into them.
         reserved_flash: bytes of code the runtime and the kernels take besides the model's constants (estimate used
             to judge the fit before anything is built).
         reserved_ram: bytes of static data besides the arena (the same).
         stack: bytes of stack that are set aside.
+        cmake: definitions for the project's configuration, names and values.
+        usb: how it is found and flashed when it is a real board; None for one that is only virtual.
         emulator: how it is run when it is virtual; None for a real board.
+        twin: how its virtual twin is run; None when it has none.
     """
 
     name: str
@@ -93,11 +120,26 @@ class Board:
     reserved_flash: int
     reserved_ram: int
     stack: int
-    emulator: Emulator | None
+    cmake: tuple[tuple[str, str], ...] = ()
+    usb: Usb | None = None
+    emulator: Emulator | None = None
+    twin: Emulator | None = None
 
     @property
     def isa(self) -> Isa:
         return _ISA_OF_CPU[self.cpu]
+
+    def virtual(self) -> Board:
+        """This board as its virtual twin: the same images, run on this computer.
+
+        Raises:
+            UsageError: it has none.
+        """
+        if self.emulator is not None:
+            return self
+        if self.twin is None:
+            raise UsageError(f"{self.name} has no virtual twin", hint="`deploy boards` shows which boards have one.")
+        return replace(self, emulator=self.twin)
 
 
 def board_names() -> tuple[str, ...]:
@@ -128,7 +170,6 @@ def _board(data: Mapping[str, Any], path: Path) -> Board:
     table = _Table(data, str(path))
     memory = table.table("memory")
     reserve = table.table("reserve")
-    emulator = table.table("emulator") if "emulator" in data else None
     cpu = table.text("cpu")
     if cpu not in _ISA_OF_CPU:
         raise UsageError(
@@ -151,12 +192,24 @@ def _board(data: Mapping[str, Any], path: Path) -> Board:
         reserved_flash=reserve.integer("flash"),
         reserved_ram=reserve.integer("ram"),
         stack=reserve.integer("stack"),
-        emulator=_emulator(emulator) if emulator else None,
+        cmake=tuple((name, table.table("cmake").text(name)) for name in data.get("cmake", {})),
+        usb=_usb(table.table("usb")) if "usb" in data else None,
+        emulator=_emulator(table.table("emulator")) if "emulator" in data else None,
+        twin=_emulator(table.table("twin")) if "twin" in data else None,
     )
 
 
 def _memory(table: _Table) -> Memory:
-    return Memory(origin=table.integer("origin"), size=table.integer("size"))
+    return Memory(table.integer("origin"), table.integer("size"), table.flag("slow"))
+
+
+def _usb(table: _Table) -> Usb:
+    return Usb(
+        vid=table.integer("vid"),
+        pid=table.integer("pid"),
+        bootloader_pid=table.integer("bootloader_pid"),
+        volume=table.text("volume"),
+    )
 
 
 def _emulator(table: _Table) -> Emulator:
@@ -176,7 +229,7 @@ class _Table:
 
     def _get(self, key: str, kind: type, default: Any = None) -> Any:
         value = self._data.get(key, default)
-        if not isinstance(value, kind) or isinstance(value, bool):
+        if not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
             problem = "is missing" if value is None else f"should be {kind.__name__}, not {type(value).__name__}"
             raise UsageError(f"`{key}` {problem}", where=self._where)
         return value
@@ -189,6 +242,9 @@ class _Table:
         if value < 0:
             raise UsageError(f"`{key}` is negative", where=self._where)
         return value
+
+    def flag(self, key: str) -> bool:
+        return bool(self._get(key, bool, False))
 
     def texts(self, key: str) -> tuple[str, ...]:
         values = self._get(key, list)

@@ -8,10 +8,11 @@ from pathlib import Path
 from elftools.common.exceptions import ELFError
 from elftools.elf.constants import SH_FLAGS
 from elftools.elf.elffile import ELFFile
-from elftools.elf.sections import SymbolTableSection
+from elftools.elf.sections import Section, Symbol, SymbolTableSection
 
+from toolkit.board import Board
 from toolkit.errors import BuildError
-from toolkit.rendering.names import ARENA_SYMBOL, DATA_PREFIX, STACK_SECTION, STACK_SYMBOL
+from toolkit.rendering.names import ARENA_SYMBOL, DATA_PREFIX, HEAP_SECTION, STACK_SECTION, STACK_SYMBOL
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +54,7 @@ class Image:
     ram: Ram
 
 
-def read_image(elf: Path, project: Path, board: str) -> Image:
+def read_image(elf: Path, project: Path, board: Board) -> Image:
     """Sizes of a linked runner, from its sections and symbols.
 
     Raises:
@@ -61,40 +62,45 @@ def read_image(elf: Path, project: Path, board: str) -> Image:
     """
     try:
         with elf.open("rb") as stream:
-            flash, ram = _sizes(ELFFile(stream))
+            flash, ram = _sizes(ELFFile(stream), board)
     except (OSError, ELFError) as error:
         raise BuildError(f"cannot read the executable: {error}", where=str(elf), hint="Build again.") from None
-    return Image(elf, project, board, flash, ram)
+    return Image(elf, project, board.name, flash, ram)
 
 
-def _sizes(elf: ELFFile) -> tuple[Flash, Ram]:
-    stored = 0
-    static = 0
-    stack = 0
+def _sizes(elf: ELFFile, board: Board) -> tuple[Flash, Ram]:
+    stored = static = stack = 0
     for section in elf.iter_sections():
-        flags = section["sh_flags"]
-        if not flags & SH_FLAGS.SHF_ALLOC:
-            continue
         size = section["sh_size"]
-        if section.name == STACK_SECTION:
+        allocated = bool(section["sh_flags"] & SH_FLAGS.SHF_ALLOC)
+        if section.name.startswith(STACK_SECTION):
             stack += size
-            continue
-        if section["sh_type"] != "SHT_NOBITS":
-            stored += size
-        if flags & SH_FLAGS.SHF_WRITE:
+        elif section.name == HEAP_SECTION:
             static += size
-    constants = 0
-    arena = 0
-    array = 0
-    for table in elf.iter_sections():
-        if not isinstance(table, SymbolTableSection):
-            continue
-        for symbol in table.iter_symbols():
-            if symbol.name.startswith(DATA_PREFIX):
-                constants += symbol["st_size"]
-            elif symbol["st_info"]["type"] == "STT_OBJECT" and ARENA_SYMBOL in symbol.name:
-                arena += symbol["st_size"]
-            elif symbol["st_info"]["type"] == "STT_OBJECT" and STACK_SYMBOL in symbol.name:
-                array += symbol["st_size"]
+        elif allocated:
+            stored += 0 if section["sh_type"] == "SHT_NOBITS" else size
+            static += size if _in_ram(section, board) else 0
+    symbols = [
+        symbol
+        for table in elf.iter_sections()
+        if isinstance(table, SymbolTableSection)
+        for symbol in table.iter_symbols()
+    ]
+    constants = sum(symbol["st_size"] for symbol in symbols if symbol.name.startswith(DATA_PREFIX))
+    arena = _array_size(symbols, ARENA_SYMBOL)
+    array = _array_size(symbols, STACK_SYMBOL)
     ram = Ram(arena=arena, static=static - arena - array, stack=stack + array)
     return Flash(code=stored - constants, constants=constants), ram
+
+
+def _in_ram(section: Section, board: Board) -> bool:
+    """By address on a board (what is copied to RAM may be read-only); by what the section says on this computer."""
+    if board.toolchain == "host":
+        return bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
+    return bool(board.ram.origin <= section["sh_addr"] < board.ram.origin + board.ram.size)
+
+
+def _array_size(symbols: list[Symbol], name: str) -> int:
+    return sum(
+        symbol["st_size"] for symbol in symbols if symbol["st_info"]["type"] == "STT_OBJECT" and name in symbol.name
+    )

@@ -102,7 +102,7 @@ def render_project(planned: Plan, folder: Path, stages: Stages) -> None:
         stage.detail = str(folder)
 
 
-def build_image(project: Path, board: Board, stages: Stages, *, sanitize: bool) -> Image:
+def build_image(project: Path, board: Board, stages: Stages, *, sanitize: bool = False) -> Image:
     with stages.stage("build") as stage:
         image = build(project, board, sanitize=sanitize, progress=stage.doing)
         stage.detail = f"{image.flash.total:,} bytes of flash"

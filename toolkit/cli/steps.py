@@ -96,11 +96,9 @@ def board_of(project: Path) -> str:
 def flash_project(project: Path) -> None:
     """Flash a built project; a virtual board runs until Ctrl-C."""
     board = load_board(board_of(project))
-    elf = project / "build" / ("runner.elf" if board.toolchain == "arm-none-eabi" else "runner")
-    if not elf.is_file():
-        raise BuildError("the project is not built", where=str(project), hint=f"Build it: deploy build {project}.")
+    image = building.built_image(project, board)
     console = Console(stderr=True)
-    with flashing.flash(building.read_image(elf, project, board.name), board) as running:
+    with flashing.flash(image, board) as running:
         print(running.port, flush=True)
         if board.emulator is not None:
             console.print(f"{board.name} runs on {running.port}; Ctrl-C stops it.", highlight=False)

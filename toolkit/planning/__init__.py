@@ -2,6 +2,19 @@
 
 from toolkit.planning.fit import Part, parts
 from toolkit.planning.planner import make_plan
-from toolkit.planning.types import Kernel, Placement, Plan, Span, Step, StorageFormat
+from toolkit.planning.regions import Place
+from toolkit.planning.types import Kernel, Placement, Plan, Regions, Span, Step, StorageFormat
 
-__all__ = ["Kernel", "Part", "Placement", "Plan", "Span", "Step", "StorageFormat", "make_plan", "parts"]
+__all__ = [
+    "Kernel",
+    "Part",
+    "Place",
+    "Placement",
+    "Plan",
+    "Regions",
+    "Span",
+    "Step",
+    "StorageFormat",
+    "make_plan",
+    "parts",
+]

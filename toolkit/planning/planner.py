@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from toolkit.board import Board
 from toolkit.planning.fit import check_fit
 from toolkit.planning.kernels import LIBRARY, choose_kernel
 from toolkit.planning.memory import Block, Demand, allocate
+from toolkit.planning.regions import Place, choose_regions
 from toolkit.planning.simplify import Graph, simplify
 from toolkit.planning.tables import fuse_tables
 from toolkit.planning.types import Kernel, Placement, Plan, Span, Step
 from toolkit.program.types import Operator, Program
 
 
-def make_plan(program: Program, board: Board, *, model: str, layer_names: Sequence[str] = ()) -> Plan:
+def make_plan(
+    program: Program,
+    board: Board,
+    *,
+    model: str,
+    layer_names: Sequence[str] = (),
+    place: Place = Place.AUTO,
+) -> Plan:
     """Plan a program for a board.
 
     Args:
@@ -22,6 +31,7 @@ def make_plan(program: Program, board: Board, *, model: str, layer_names: Sequen
         board: what it will run on.
         model: name of the model, for messages and the rendered project.
         layer_names: name of the user's layer per instruction index; empty where unknown.
+        place: where hot code and constants should be.
 
     Raises:
         PlanError: an operator has no kernel, or the whole does not fit the board.
@@ -49,7 +59,7 @@ def make_plan(program: Program, board: Board, *, model: str, layer_names: Sequen
         arena=arena,
     )
     check_fit(plan)
-    return plan
+    return replace(plan, regions=choose_regions(plan, place))
 
 
 def _place(graph: Graph, kernels: Sequence[Kernel]) -> tuple[dict[int, Placement], list[Span | None], int]:

@@ -99,6 +99,19 @@ class Placement:
 
 
 @dataclass(frozen=True, slots=True)
+class Regions:
+    """What is kept in RAM although it never changes.
+
+    Attributes:
+        code_in_ram: whether the kernels run from RAM.
+        constants_in_ram: ids of the constants that are copied to RAM at start-up.
+    """
+
+    code_in_ram: bool = False
+    constants_in_ram: frozenset[int] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """Everything rendering needs to write the runner.
 
@@ -114,6 +127,7 @@ class Plan:
         inputs, outputs: ids (resolved) in the order of the program's signature.
         results: for every instruction of the program, by index, the activation that holds its result's bytes.
         arena: bytes.
+        regions: what is kept in RAM although it never changes.
     """
 
     model: str
@@ -128,6 +142,7 @@ class Plan:
     outputs: tuple[int, ...]
     results: Mapping[int, int]
     arena: int
+    regions: Regions = Regions()
 
     def tensor(self, id: int) -> Tensor:
         return self.tensors[id]
@@ -135,4 +150,12 @@ class Plan:
     @property
     def constant_bytes(self) -> int:
         """Bytes of the constants in flash; equal ones are stored once."""
-        return sum({self.tensor(id).constant or b"": self.tensor(id).nbytes for id in self.constants}.values())
+        return self._bytes_of(self.constants)
+
+    @property
+    def constant_bytes_in_ram(self) -> int:
+        """Bytes of the constants that are copied to RAM."""
+        return self._bytes_of(tuple(self.regions.constants_in_ram))
+
+    def _bytes_of(self, constants: tuple[int, ...]) -> int:
+        return sum({self.tensor(id).constant or b"": self.tensor(id).nbytes for id in constants}.values())

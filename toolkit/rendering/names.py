@@ -13,9 +13,12 @@ DATA_PREFIX = "model_data_"
 ARENA_SYMBOL = "model_arena"
 """The arena's symbol, in C++ with whatever the compiler puts around it."""
 
+HEAP_SECTION = ".heap"
+"""Where an SDK sets memory aside for a heap that a runner does not use."""
+
 STACK_SECTION = ".stack"
 STACK_SYMBOL = "runner_stack"
-"""What sets memory aside for the stack: a section of the linker script, or an array where there is none."""
+"""What sets memory aside for the stack: sections of the linker script, or an array where there is none."""
 
 
 def safe_text(name: str) -> str:

@@ -32,7 +32,7 @@ C_TYPES = {
 
 _COLUMNS = 110
 MANIFEST = "rendered.json"
-"""Names the board and the files of a rendered project."""
+"""Names the board and the files of a rendered project, and whether its kernels run from RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +62,7 @@ def render(plan: Plan, folder: Path) -> None:
     """
     files = _texts(plan) | _copies(plan)
     try:
-        _write(files, folder, plan.board.name)
+        _write(files, folder, {"board": plan.board.name, "kernels_in_ram": plan.regions.code_in_ram})
     except OSError as error:
         raise DeployError(
             f"cannot write the project: {error.strerror}",
@@ -82,12 +82,12 @@ def _texts(plan: Plan) -> dict[str, bytes]:
         autoescape=False,
     )
     context = _context(plan)
-    templates = {f"templates/{path.name}": path.stem for path in (resource("firmware") / "templates").glob("*.j2")}
-    port = resource("firmware") / "ports" / plan.board.port
-    templates |= {f"ports/{plan.board.port}/{path.name}": f"port/{path.stem}" for path in port.glob("*.j2")}
-    return {
-        target: environment.get_template(template).render(context).encode() for template, target in templates.items()
-    }
+    targets = {path.stem: f"templates/{path.name}" for path in (resource("firmware") / "templates").glob("*.j2")}
+    for path in (resource("firmware") / "ports" / plan.board.port).glob("*.j2"):
+        # A port may bring a project file of its own; everything else of it goes into its folder.
+        target = path.stem if path.stem in targets else f"port/{path.stem}"
+        targets[target] = f"ports/{plan.board.port}/{path.name}"
+    return {target: environment.get_template(template).render(context).encode() for target, template in targets.items()}
 
 
 def _copies(plan: Plan) -> dict[str, bytes]:
@@ -119,6 +119,7 @@ def _context(plan: Plan) -> dict[str, Any]:
         "macs": f"{plan.program.macs:,}",
         "constant_bytes": f"{plan.constant_bytes:,}",
         "arena": plan.arena,
+        "code_in_ram": plan.regions.code_in_ram,
         "sha256": [f"0x{byte:02x}" for byte in bytes.fromhex(plan.program.sha256)],
         "layers": [_layer(plan, position, symbols) for position in range(len(plan.steps))],
         "inputs": [_face(plan, id, f"input_{i}") for i, id in enumerate(plan.inputs)],
@@ -195,6 +196,7 @@ def _constants(plan: Plan, symbols: dict[int, str]) -> list[dict[str, Any]]:
                 "size": tensor.size,
                 "title": title,
                 "rows": _rows(values),
+                "in_ram": id in plan.regions.constants_in_ram,
             }
         )
     return constants
@@ -210,7 +212,7 @@ def _rows(values: list[int]) -> str:
     return "\n".join(f"    {', '.join(word.rjust(width) for word in row)}," for row in rows)
 
 
-def _write(files: dict[str, bytes], folder: Path, board: str) -> None:
+def _write(files: dict[str, bytes], folder: Path, about: dict[str, Any]) -> None:
     manifest = folder / MANIFEST
     stale: set[str] = set()
     if manifest.is_file():
@@ -223,7 +225,7 @@ def _write(files: dict[str, bytes], folder: Path, board: str) -> None:
         )
     folder.mkdir(parents=True, exist_ok=True)
     # The manifest goes first: after an interruption the folder is still known as ours and is completed.
-    _replace(manifest, json.dumps({"board": board, "files": sorted(files)}, indent=1).encode())
+    _replace(manifest, json.dumps(about | {"files": sorted(files)}, indent=1).encode())
     for name, content in files.items():
         _replace(folder / name, content)
     for path in (folder / name for name in stale):
