@@ -32,6 +32,9 @@ struct LastRun {
 
 LastRun last_run;
 
+// Whether a host has said hello since the board started: one that has not may think that its inputs are here.
+bool greeted;
+
 uint16_t u16(const uint8_t* bytes) {
     return static_cast<uint16_t>(bytes[0] | (bytes[1] << 8));
 }
@@ -59,6 +62,7 @@ void put_text(frame::Writer& writer, const char* text) {
 }
 
 void hello(const Request& request) {
+    greeted = true;
     last_run.valid = false;  // a new host may count from any sequence number
     const port::Stack stack = port::stack();
     frame::Writer writer;
@@ -182,6 +186,9 @@ void stack_use(const Request& request) {
 }
 
 void answer(const Request& request) {
+    if (!greeted && request.command != kHello) {
+        return reply(request, kNotGreeted);
+    }
     switch (request.command) {
         case kHello:
             return hello(request);

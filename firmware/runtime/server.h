@@ -31,6 +31,7 @@ enum Status : uint8_t {
     kUnknownCommand = 1,
     kBadRequest = 2,       // payload too short, or an index or a range that the model does not have
     kInferenceFailed = 3,  // payload: layer u16, status of its kernel i32
+    kNotGreeted = 4,       // no kHello since the board started: what the host wrote before is gone
 };
 
 // Never returns.

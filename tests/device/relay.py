@@ -39,6 +39,10 @@ class Relay:
         while data:
             data = data[os.write(line, data) :]
 
+    def exchange(self, board_port):
+        """Another board at the other end, or the same one after a restart."""
+        os.dup2(os.open(board_port, os.O_RDWR | os.O_NOCTTY), self._board)
+
     def vanish(self):
         """The cable is pulled: the client's port goes away."""
         self.close()

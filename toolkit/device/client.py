@@ -144,6 +144,8 @@ class Device:
         if status == Status.INFERENCE_FAILED and len(payload) == 6:
             layer, kernel_status = struct.unpack("<Hi", payload)
             raise self._error(f"the kernel of layer {layer:02d} failed with status {kernel_status}")
+        if status == Status.NOT_GREETED:
+            raise self._error(f"the board restarted before it was asked to {_VERBS[command]}: its inputs are lost")
         name = Status(status).name.lower().replace("_", " ") if status in set(Status) else f"status {status}"
         raise self._error(f"the board refused to {_VERBS[command]}: {name}")
 

@@ -28,6 +28,7 @@ class Status(IntEnum):
     UNKNOWN_COMMAND = 1
     BAD_REQUEST = 2
     INFERENCE_FAILED = 3
+    NOT_GREETED = 4
 
 
 DTYPES = {
