@@ -109,6 +109,39 @@ def calibration_option(command: Command) -> Command:
     )(command)
 
 
+def place_option(command: Command) -> Command:
+    return click.option(
+        "--place",
+        type=click.Choice(["auto", "ram", "flash"]),
+        default="auto",
+        show_default=True,
+        help="Where kernels and weights are kept: RAM as far as they fit where flash is slow, all in RAM, or in flash.",
+    )(command)
+
+
+def virtual_option(command: Command) -> Command:
+    return click.option("--virtual", is_flag=True, help="Use the board's virtual twin: the same image, no hardware.")(
+        command
+    )
+
+
+def which_board_options(command: Command) -> Command:
+    """Options that say which of several real boards is meant."""
+    command = click.option("--serial-number", metavar="TEXT", help="USB serial number of the board.")(command)
+    return click.option(
+        "--port", metavar="PORT", help="Serial port of the board; socket:// and rfc2217:// for one flashed elsewhere."
+    )(command)
+
+
+def misbehave_option(command: Command) -> Command:
+    return click.option(
+        "--misbehave",
+        multiple=True,
+        metavar="FAULT",
+        help="Make the virtual twin misbehave (see docs/virtual-pico2.md); may be repeated.",
+    )(command)
+
+
 def sanitize_option(command: Command) -> Command:
     return click.option(
         "--sanitize", is_flag=True, help="Build with address and undefined-behaviour sanitizers (board `host`)."
@@ -135,17 +168,21 @@ def sanitize_option(command: Command) -> Command:
     help="Also compare every layer's result for the first sample; --output saves them as 00, 01, …",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print the report as one JSON object on standard output.")
+@virtual_option
+@which_board_options
+@place_option
 @out_option
 @calibration_option
 @sanitize_option
+@misbehave_option
 def deploy_command(**words: Any) -> int:
     """Lower, plan, render, build, flash and verify a model.
 
     The exit status is 0 only when every output byte of the device was compared and found right.
     """
-    from toolkit.cli.deploying import deploy
+    from toolkit.cli.deploying import Words, deploy
 
-    return deploy(**words)
+    return deploy(Words(**words))
 
 
 @cli.command("export")
@@ -176,6 +213,7 @@ def inspect_command(**words: Any) -> None:
 @cli.command("render")
 @model_argument
 @board_option
+@place_option
 @out_option
 @calibration_option
 def render_command(**words: Any) -> None:
@@ -188,6 +226,7 @@ def render_command(**words: Any) -> None:
 @cli.command("build")
 @model_argument
 @board_option
+@place_option
 @out_option
 @calibration_option
 @sanitize_option
@@ -200,11 +239,13 @@ def build_command(**words: Any) -> None:
 
 @cli.command("flash")
 @click.argument("project", type=click.Path(exists=True, file_okay=False, path_type=Path))
-def flash_command(project: Path) -> None:
+@virtual_option
+@which_board_options
+def flash_command(**words: Any) -> None:
     """Bring a built project onto its board. A virtual board runs, and shows its port, until Ctrl-C."""
     from toolkit.cli.steps import flash_project
 
-    flash_project(project)
+    flash_project(**words)
 
 
 @cli.command("run")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 from rich.console import Console
 
-from toolkit.board import load_board
+from toolkit.board import Board, load_board
 from toolkit.building import Image
 from toolkit.cli import job
 from toolkit.cli.progress import Stages
@@ -21,7 +22,7 @@ from toolkit.cli.settings import chosen_board, chosen_model
 from toolkit.cli.steps import project_folder
 from toolkit.device import Device, Transport
 from toolkit.errors import ModelError, UsageError, VerificationError
-from toolkit.flashing import flash
+from toolkit.flashing import Wanted, flash
 from toolkit.planning import Plan
 from toolkit.reference import Reference
 from toolkit.rendering.names import operator_title
@@ -29,44 +30,60 @@ from toolkit.verification import Verdict, by_instruction, checked_sample, fetch_
 from toolkit.verification.layout import to_memory
 
 
-def deploy(
-    model: str | None,
-    board: str | None,
-    input_file: Path | None,
-    output: Path | None,
-    layers: bool,
-    as_json: bool,
-    out: Path | None,
-    random_calibration: int | None,
-    sanitize: bool,
-) -> int:
+@dataclass(frozen=True, slots=True)
+class Words:
+    """The main job's words, as the command line names them."""
+
+    model: str | None
+    board: str | None
+    input_file: Path | None
+    output: Path | None
+    layers: bool
+    as_json: bool
+    virtual: bool
+    port: str | None
+    serial_number: str | None
+    place: str
+    out: Path | None
+    random_calibration: int | None
+    sanitize: bool
+    misbehave: tuple[str, ...]
+
+
+def deploy(words: Words) -> int:
     """The whole way; the exit status."""
-    chosen = load_board(chosen_board(board))
-    _check_words(output, sanitize, chosen.toolchain)
+    chosen = load_board(chosen_board(words.board))
+    if words.virtual:
+        chosen = chosen.virtual()
+    _check_words(words, chosen)
     stages = Stages(Console(stderr=True))
     lowered = job.lower(
-        chosen_model(model), chosen, stages, random_calibration=random_calibration, evaluate=input_file is None
+        chosen_model(words.model),
+        chosen,
+        stages,
+        random_calibration=words.random_calibration,
+        evaluate=words.input_file is None,
     )
     program = job.read(lowered, stages)
-    planned = job.plan(lowered, program, chosen, stages)
-    samples = job.load_inputs(input_file, program) if input_file else lowered.samples
+    planned = job.plan(lowered, program, chosen, stages, words.place)
+    samples = job.load_inputs(words.input_file, program) if words.input_file else lowered.samples
     if not samples:
         raise UsageError(
             "there is nothing to verify: a .pte brings no inputs of its own",
             where=lowered.source,
             hint="Add --input FILE.npy, or build it without running: deploy build.",
         )
-    if input_file:
+    if words.input_file:
         lowered = _without_labels(lowered)
-    project = project_folder(out, lowered.name, chosen)
+    project = project_folder(words.out, lowered.name, chosen)
     job.render_project(planned, project, stages)
-    image = job.build_image(project, chosen, stages, sanitize=sanitize)
-    verdict, fetched = _on_the_board(image, planned, samples, stages, layers)
+    image = job.build_image(project, chosen, stages, sanitize=words.sanitize)
+    verdict, fetched = _on_the_board(image, planned, samples, stages, words)
     report = make_report(lowered, planned, chosen, image, verdict, stages.seconds)
     save_report(report, image.elf.parent)
-    if output:
-        _save(output, verdict, fetched)
-    if as_json:
+    if words.output:
+        _save(words.output, verdict, fetched)
+    if words.as_json:
         print(json.dumps(report.data))
     else:
         print_report(report, Console())
@@ -75,13 +92,18 @@ def deploy(
     return 0
 
 
-def _check_words(output: Path | None, sanitize: bool, toolchain: str) -> None:
+def _check_words(words: Words, board: Board) -> None:
+    output = words.output
     if output and output.suffix != ".npz":
         raise UsageError(f"--output writes .npz, not {output.suffix or 'a file without an ending'}", where=str(output))
     if output and not output.parent.is_dir():
         raise UsageError("there is no such folder", where=str(output.parent))
-    if sanitize and toolchain != "host":
+    if words.sanitize and board.toolchain != "host":
         raise UsageError("sanitizers need an operating system", hint="Use --board host with --sanitize.")
+    if board.emulator is not None and (words.port or words.serial_number):
+        raise UsageError(f"{board.name} is a virtual board: --port and --serial-number name real ones")
+    if words.misbehave and (board.emulator is None or board.emulator.kind != "rp2350"):
+        raise UsageError("only virtual twins misbehave on request", hint="Add --virtual, with a board that has one.")
 
 
 def _without_labels(lowered: job.Lowered) -> job.Lowered:
@@ -89,18 +111,21 @@ def _without_labels(lowered: job.Lowered) -> job.Lowered:
 
 
 def _on_the_board(
-    image: Image, planned: Plan, samples: Sequence[job.Sample], stages: Stages, layers: bool
+    image: Image, planned: Plan, samples: Sequence[job.Sample], stages: Stages, words: Words
 ) -> tuple[Verdict, dict[int, npt.NDArray[Any]]]:
     """Flash and verify; the verdict, and every instruction's result for the first sample when asked for."""
     with contextlib.ExitStack() as stack:
         with stages.stage("flash") as stage:
-            running = stack.enter_context(flash(image, planned.board))
+            wanted = Wanted(words.port, words.serial_number)
+            running = stack.enter_context(
+                flash(image, planned.board, wanted=wanted, misbehave=words.misbehave, say=stage.say)
+            )
             transport = stack.enter_context(Transport(running.port))
             device = Device(transport, stopped=running.stopped)
             stage.detail = f"{device.hello.model} on {device.hello.board}, port {running.port}"
         with stages.stage("verify") as stage:
             total = len(samples)
-            fetched = _compare_layers(device, planned, samples[0]) if layers else {}
+            fetched = _compare_layers(device, planned, samples[0]) if words.layers else {}
             verdict = verify(device, planned, samples, progress=lambda done: stage.doing(f"sample {done} of {total}"))
             stage.detail = f"{verdict.samples} samples, {verdict.bytes_compared:,} bytes"
     return verdict, fetched

@@ -14,7 +14,7 @@ from toolkit.board import Board
 from toolkit.building import Image, build
 from toolkit.cli.progress import Stages
 from toolkit.errors import ModelError
-from toolkit.planning import Plan, make_plan
+from toolkit.planning import Place, Plan, make_plan
 from toolkit.program import Program, read_program
 from toolkit.rendering import render
 
@@ -87,9 +87,9 @@ def read(lowered: Lowered, stages: Stages) -> Program:
     return program
 
 
-def plan(lowered: Lowered, program: Program, board: Board, stages: Stages) -> Plan:
+def plan(lowered: Lowered, program: Program, board: Board, stages: Stages, place: str = "auto") -> Plan:
     with stages.stage("plan") as stage:
-        planned = make_plan(program, board, model=lowered.name, layer_names=lowered.layer_names)
+        planned = make_plan(program, board, model=lowered.name, layer_names=lowered.layer_names, place=Place(place))
         stage.detail = (
             f"{len(planned.steps)} steps, {planned.constant_bytes:,} bytes of constants, {planned.arena:,} of arena"
         )

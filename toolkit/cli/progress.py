@@ -28,6 +28,11 @@ class Stage:
         """Show what the stage is busy with."""
         self._status.update(f"{self._name:<7} {escape(what)}")
 
+    def say(self, what: str) -> None:
+        """Show it and keep a line of it: something a person may have to act on."""
+        self.doing(what)
+        self._status.console.print(f"  {escape(what)}", highlight=False)
+
 
 @dataclass
 class Stages:

@@ -23,9 +23,15 @@ from toolkit.verification import Verdict
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything the last table says; `data` is what `--json` prints."""
+    """Everything the last table says.
+
+    Attributes:
+        data: what `--json` prints.
+        kernels: the kernel library, and what of code and constants is kept in RAM.
+    """
 
     data: dict[str, Any]
+    kernels: str
 
     @property
     def verified(self) -> bool:
@@ -62,7 +68,14 @@ def make_report(
         "image": str(image.elf),
         "project": str(image.project),
     }
-    return Report(data)
+    return Report(data, _kernels(plan))
+
+
+def _kernels(plan: Plan) -> str:
+    if not plan.regions.code_in_ram:
+        return plan.library
+    held, all_bytes = plan.constant_bytes_in_ram, plan.constant_bytes
+    return f"{plan.library}, run from RAM with {held:,} of {all_bytes:,} bytes of constants"
 
 
 def _accuracy(lowered: Lowered, verdict: Verdict) -> dict[str, float] | None:
@@ -95,7 +108,7 @@ def print_report(report: Report, console: Console) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column()
-    for name, value in _rows(data):
+    for name, value in _rows(report):
         table.add_row(name, value)
     console.print()
     console.print(table, highlight=False)
@@ -106,7 +119,8 @@ def print_report(report: Report, console: Console) -> None:
         )
 
 
-def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
+def _rows(report: Report) -> list[tuple[str, str]]:
+    data = report.data
     rows = []
     if accuracy := data["accuracy"]:
         rows.append(
@@ -135,7 +149,7 @@ def _rows(data: dict[str, Any]) -> list[tuple[str, str]]:
             f"{ram['total']:,} bytes: {ram['arena']:,} arena, {ram['static']:,} static, {ram['stack']:,} deepest stack",
         )
     )
-    rows.append(("kernels", data["kernels"]))
+    rows.append(("kernels", report.kernels))
     rows.append(("time", ", ".join(f"{name} {seconds:.1f} s" for name, seconds in data["stages_s"].items())))
     rows.append(("project", data["project"]))
     return rows

@@ -43,12 +43,18 @@ def export(model: str | None, board: str | None, output: Path | None, random_cal
     print(path)
 
 
-def render(model: str | None, board: str | None, out: Path | None, random_calibration: int | None) -> None:
-    print(_rendered(model, load_board(chosen_board(board)), out, random_calibration, Stages(Console(stderr=True))))
+def render(model: str | None, board: str | None, out: Path | None, random_calibration: int | None, place: str) -> None:
+    stages = Stages(Console(stderr=True))
+    print(_rendered(model, load_board(chosen_board(board)), out, random_calibration, stages, place))
 
 
 def build(
-    model: str | None, board: str | None, out: Path | None, random_calibration: int | None, sanitize: bool
+    model: str | None,
+    board: str | None,
+    out: Path | None,
+    random_calibration: int | None,
+    sanitize: bool,
+    place: str,
 ) -> None:
     stages = Stages(Console(stderr=True))
     if model and Path(model).is_dir():
@@ -56,7 +62,7 @@ def build(
         chosen = load_board(board or board_of(project))
     else:
         chosen = load_board(chosen_board(board))
-        project = _rendered(model, chosen, out, random_calibration, stages)
+        project = _rendered(model, chosen, out, random_calibration, stages, place)
     image = job.build_image(project, chosen, stages, sanitize=sanitize)
     flash, ram = image.flash, image.ram
     stages.console.print(
@@ -68,10 +74,10 @@ def build(
 
 
 def _rendered(
-    model: str | None, board: Board, out: Path | None, random_calibration: int | None, stages: Stages
+    model: str | None, board: Board, out: Path | None, random_calibration: int | None, stages: Stages, place: str
 ) -> Path:
     lowered = job.lower(chosen_model(model), board, stages, random_calibration=random_calibration, evaluate=False)
-    planned = job.plan(lowered, job.read(lowered, stages), board, stages)
+    planned = job.plan(lowered, job.read(lowered, stages), board, stages, place)
     folder = project_folder(out, lowered.name, board)
     job.render_project(planned, folder, stages)
     return folder
@@ -93,12 +99,15 @@ def board_of(project: Path) -> str:
         ) from None
 
 
-def flash_project(project: Path) -> None:
+def flash_project(project: Path, virtual: bool, port: str | None, serial_number: str | None) -> None:
     """Flash a built project; a virtual board runs until Ctrl-C."""
     board = load_board(board_of(project))
+    if virtual:
+        board = board.virtual()
     image = building.built_image(project, board)
     console = Console(stderr=True)
-    with flashing.flash(image, board) as running:
+    wanted = flashing.Wanted(port, serial_number)
+    with flashing.flash(image, board, wanted=wanted, say=lambda text: console.print(text, highlight=False)) as running:
         print(running.port, flush=True)
         if board.emulator is not None:
             console.print(f"{board.name} runs on {running.port}; Ctrl-C stops it.", highlight=False)
