@@ -36,7 +36,12 @@ def _assert_tensor(tensor: Tensor) -> None:
 
 
 def _assert_shapes(program: Program, operator: Operator) -> None:
-    """Shapes that an operator states are those of its tensors, up to axes of size 1."""
+    """Shapes that an operator states are those of its tensors, up to axes of size 1; parameters lie row by row."""
+    for name in ("weight", "bias", "multiplier", "shift", "lut"):
+        id_ = getattr(operator, name, None) if name in operator.operands else None
+        if id_ is not None:
+            assert program.tensors[id_].constant is not None
+            assert program.tensors[id_].physical_shape == program.tensors[id_].shape
     for field, id_ in (("input_shape", "input"), ("other_shape", "other"), ("output_shape", "output")):
         if hasattr(operator, field):
             shape, tensor = getattr(operator, field), program.tensors[getattr(operator, id_)]

@@ -19,7 +19,7 @@ def element_order(shape: Shape, dim_order: tuple[int, ...]) -> tuple[tuple[int, 
     """The order of a tensor's elements in a form that is equal exactly when the order is.
 
     Args:
-        shape: logical sizes, all positive.
+        shape: logical sizes; where one is zero there is no order, and what comes back means nothing.
         dim_order: logical axes from the outermost to the innermost in memory.
 
     Returns:

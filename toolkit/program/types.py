@@ -46,7 +46,8 @@ class Tensor:
         id: index of the tensor among the program's values.
         shape: logical sizes (a legacy image tensor is batch, channels, height, width).
         dtype: element type.
-        dim_order: logical axes from the outermost to the innermost in memory.
+        dim_order: logical axes from the outermost to the innermost in memory. A constant that lies row by row says so:
+            its `physical_shape` is its `shape`.
         constant: the elements in physical order for a constant, None for an activation.
     """
 

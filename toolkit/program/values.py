@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from toolkit.program.container import Container
 from toolkit.program.flatbuffer import View
+from toolkit.program.layout import contiguous, element_order
 from toolkit.program.place import Place, quote
 from toolkit.program.schema import CPU, EXTERNAL_DATA, FOREIGN_SCALAR_TYPES, SCALAR_TYPES, STATIC_SHAPE
 from toolkit.program.types import DType, Shape, Tensor
@@ -138,7 +139,13 @@ class Values:
                 "the tensor is state: it is kept from one inference to the next",
                 hint="Pass the state in and out as an input and an output of the model.",
             )
-        constant = self._constant(constant_index, size, place) if constant_index else None
+        if not constant_index:
+            return StoredTensor(Tensor(index, shape, dtype, dim_order), slot)
+        row_by_row = contiguous(len(shape))
+        if element_order(shape, dim_order) == element_order(shape, row_by_row):
+            # With axes of size 1 there are other spellings of this order; one is enough for those who use the bytes.
+            dim_order = row_by_row
+        constant = self._constant(constant_index, size, place)
         return StoredTensor(Tensor(index, shape, dtype, dim_order, constant), slot)
 
     def _slot(self, view: View | None, size: int, place: Place) -> Slot | None:

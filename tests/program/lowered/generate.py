@@ -122,6 +122,17 @@ class Pools(nn.Module):
         return functional.avg_pool2d(x, 2, stride=2, padding=1, ceil_mode=True, count_include_pad=False)
 
 
+class Upsampling(nn.Module):
+    """A transposed convolution of one channel: its weight is contiguous in more than one dim order."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.up = nn.ConvTranspose2d(1, 3, (3, 2), stride=(1, 2))
+
+    def forward(self, x: Tensor) -> Tensor:
+        return torch.relu(self.up(x))
+
+
 class Bounds(nn.Module):
     """Clamps that nothing before them can take up, and hard-swish, whose product has a zero point outside int8."""
 
@@ -165,6 +176,7 @@ RECIPES: dict[str, Recipe] = {
     "gate_legacy": Recipe(Gate, ((1, 6, 6, 5),), explicit=False),
     "pools_explicit": Recipe(Pools, ((1, 3, 7, 6),)),
     "pools_legacy": Recipe(Pools, ((1, 3, 7, 6),), explicit=False),
+    "upsampling_legacy": Recipe(Upsampling, ((1, 1, 5, 4),), explicit=False),
     "bounds": Recipe(Bounds, ((3, 6),)),
     "matmul": Recipe(Matmul, ((2, 3, 4), (2, 4, 5))),
     "signal": Recipe(Signal, ((1, 4, 20),)),
