@@ -54,7 +54,7 @@ def pretend_set_up(checkout, extras):
 
 
 def test_it_hands_over_words_and_status(checkout):
-    bin_folder = pretend_set_up(checkout, "examples")
+    bin_folder = pretend_set_up(checkout, "examples,virtual")
     status, out, err = launch(checkout / "deploy", "my model.py", "--board", "x", PATH=os.environ["PATH"])
     assert (status, err) == (7, "")
     assert out.splitlines() == [f"[{bin_folder}/deploy]", "[my model.py]", "[--board]", "[x]"]
