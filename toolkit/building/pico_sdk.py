@@ -105,7 +105,10 @@ def _checked(folder: Path) -> PicoSdk:
             hint="In a git checkout: git submodule update --init lib/tinyusb.",
         )
     text = version_file.read_text(encoding="utf-8")
-    numbers = [re.search(rf"set\(PICO_SDK_VERSION_{part} (\d+)\)", text) for part in ("MAJOR", "MINOR", "REVISION")]
+    numbers = [
+        re.search(rf"^set\(PICO_SDK_VERSION_{part} (\d+)\)", text, re.MULTILINE)
+        for part in ("MAJOR", "MINOR", "REVISION")
+    ]
     version = ".".join(number.group(1) for number in numbers if number)
     if int(version.split(".")[0] or 0) < 2:
         raise ToolError(f"the Pico SDK {version} does not know the RP2350", where=str(folder), hint=_HINT)
