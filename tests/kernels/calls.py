@@ -38,7 +38,10 @@ FUNCTIONS = (
 
 @dataclass(frozen=True)
 class Call:
-    """One call of a kernel; `shape` and `dtype` are those of its output."""
+    """One call of a kernel; `shape` and `dtype` are those of its output.
+
+    Without `scratch` the scratch buffer is NULL; `in_place` writes the output over the first array.
+    """
 
     function: str
     scalars: tuple[int, ...]
@@ -46,16 +49,17 @@ class Call:
     shape: tuple[int, ...]
     dtype: str = "i1"
     name: str = ""
+    scratch: bool = True
+    in_place: bool = False
 
     @property
     def output_bytes(self) -> int:
         return int(np.prod(self.shape)) * np.dtype(self.dtype).itemsize
 
     def encode(self) -> bytes:
-        words = struct.pack(
-            f"<2i{len(self.scalars)}i", FUNCTIONS.index(self.function), len(self.scalars), *self.scalars
-        )
-        blocks = [words, struct.pack("<i", len(self.arrays))]
+        options = (0 if self.scratch else 1) | (2 if self.in_place else 0)
+        words = (FUNCTIONS.index(self.function), options, len(self.scalars), *self.scalars, len(self.arrays))
+        blocks = [struct.pack(f"<{len(words)}i", *words)]
         for array in self.arrays:
             raw = np.ascontiguousarray(array).tobytes()
             blocks += [struct.pack("<i", len(raw)), raw, bytes(-len(raw) % 4)]

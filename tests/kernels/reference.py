@@ -32,6 +32,7 @@ class Output:
 def requantize(values, multiplier, shift):
     """int32 values times multiplier / 2^31 * 2^shift, rounded twice."""
     values, multiplier, shift = np.broadcast_arrays(np.asarray(values, "i8"), multiplier, shift)
+    shift = np.asarray(shift)
     left = np.maximum(shift, 0).astype("i8")
     right = np.maximum(-shift, 0).astype("i8")
     shifted = (values << left).astype("i4").astype("i8")

@@ -1,5 +1,7 @@
 """Kernels that touch float: quantize, dequantize, division; and the table."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -45,6 +47,13 @@ def test_quantize_sizes(driver):
         assert result.broken_blocks == 0
 
 
+def test_quantize_over_its_input(driver):
+    values = np.linspace(-9, 9, 23, dtype="f4")
+    apart = quantize_call(values, 11.0, 3, -128, 127)
+    expected, result = driver.run([apart, replace(apart, in_place=True)])
+    np.testing.assert_array_equal(result.output, expected.output)
+
+
 @pytest.mark.parametrize("zero_point", [-128, 0, 127])
 def test_dequantize_every_value(driver, zero_point):
     codes = np.arange(-128, 128, dtype="i1")
@@ -59,8 +68,9 @@ def test_lookup_every_value(driver):
     random = np.random.default_rng(2)
     table = random.permutation(np.arange(-128, 128)).astype("i1")
     codes = random.permutation(np.arange(-128, 128)).astype("i1")
-    (result,) = driver.run([Call("deploy_lookup_s8", (256,), (codes, table), (256,))])
-    np.testing.assert_array_equal(result.output, table[codes.astype("i4") + 128])
+    call = Call("deploy_lookup_s8", (256,), (codes, table), (256,))
+    for result in driver.run([call, replace(call, in_place=True)]):
+        np.testing.assert_array_equal(result.output, table[codes.astype("i4") + 128])
 
 
 @pytest.mark.parametrize(

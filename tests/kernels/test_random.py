@@ -1,5 +1,6 @@
 """Random layers of odd shapes against the numpy model, on every machine."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
@@ -9,7 +10,7 @@ from . import reference
 from .calls import Call
 from .reference import Output, Window
 
-LAYERS = 150  # of each kind
+LAYERS = 250  # of each kind
 
 
 def fitting_output(random, sums, *, per_channel=True):
@@ -17,7 +18,7 @@ def fitting_output(random, sums, *, per_channel=True):
     channels = sums.shape[-1] if per_channel else 1
     scale = random.uniform(20, 120, channels) / (np.abs(sums).max() / 2 + 1)
     if random.random() < 0.2:
-        scale[random.integers(channels)] *= random.choice([2.0**20, 2.0**-12])
+        scale[random.integers(channels)] *= random.choice([2.0**20, 2.0**-12, -1.0])
     fraction, exponent = np.frexp(scale)
     multiplier = np.minimum(np.round(fraction * 2**31), 2**31 - 1).astype("i4")
     low, high = sorted(random.integers(-128, 128, 2)) if random.random() < 0.3 else (-128, 127)
@@ -31,8 +32,9 @@ def random_codes(random, *shape):
 
 
 def random_bias(random, channels):
-    """Zero length means no bias."""
-    return random.integers(-3000, 3000, channels if random.random() < 0.8 else 0, dtype="i4")
+    """Zero length means no bias; now and then one so large that sums come near the ends of int32."""
+    high = 2_000_000_000 if random.random() < 0.1 else 3000
+    return random.integers(-high, high, channels if random.random() < 0.8 else 0, dtype="i4")
 
 
 def random_window(random, size, kernel, *, dilated=True):
@@ -41,8 +43,14 @@ def random_window(random, size, kernel, *, dilated=True):
     stride = tuple(int(s) for s in random.integers(1, 4, 2))
     reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
     padding = [int(random.integers(0, k + 2)) if random.random() < 0.5 else k // 2 for k in kernel]
-    out = [max(1, (n + 2 * p - r) // s + 1) for n, p, r, s in zip(size, padding, reach, stride, strict=True)]
-    return Window(stride, tuple(padding), dilation), tuple(out)
+    return Window(stride, tuple(padding), dilation), random_output_size(random, size, reach, stride, padding)
+
+
+def random_output_size(random, size, reach, stride, padding):
+    """Padding on the far side may be another than on the near one; the output's size is all that tells."""
+    after = [p if random.random() < 0.6 else int(random.integers(0, 3)) for p in padding]
+    spans = [n + p + a - r for n, p, a, r in zip(size, padding, after, reach, strict=True)]
+    return tuple(max(1, span // s + 1) for span, s in zip(spans, stride, strict=True))
 
 
 def small(random, high, count=2):
@@ -57,7 +65,7 @@ def tiles(window, input_offset, out, *more):
 
 def random_convolution(random):
     groups = int(random.choice([1, 1, 1, 2, 3]))
-    per_group, rows_per_group = small(random, 9)
+    per_group, rows_per_group = int(random.choice([1, 2, 3, 4, 4, 5, 8, 9])), int(random.integers(1, 10))
     size, kernel = small(random, 9), small(random, 5)
     if random.random() < 0.3:
         kernel = (1, 1)
@@ -83,8 +91,8 @@ def random_depthwise(random):
     if kernel == (3, 3) and random.random() < 0.8:  # the shapes that have a kernel of their own
         size = tuple(int(value) for value in random.integers(3, 9, 2))
         stride = int(random.integers(1, 3))
-        window = Window((stride, stride), tuple(int(p) for p in random.integers(0, 2, 2)))
-        out_size = tuple(max(1, (n + 2 * p - 3) // stride + 1) for n, p in zip(size, window.padding, strict=True))
+        window = Window((stride, stride), tuple(int(p) for p in random.choice([0, 1, 1, 2], 2)))
+        out_size = random_output_size(random, size, kernel, window.stride, window.padding)
     n, input_offset = int(random.integers(1, 3)), int(random.integers(-127, 129))
     image = random_codes(random, n, *size, channels)
     filters = random_codes(random, 1, *kernel, channels * multiplier)
@@ -149,12 +157,15 @@ def random_batch_matmul(random):
 def random_pool(random):
     size, kernel, channels = small(random, 9), small(random, 4), int(random.integers(1, 10))
     average = random.random() < 0.5
-    if random.random() < 0.1:  # more taps than an int16 sum bears
+    many = random.random() < 0.1  # more taps than an int16 sum bears
+    if many:
         size = kernel = (17, 16)
     stride = small(random, 3)
     padding = tuple(int(random.integers(0, k)) for k in kernel)
     out_size = tuple(max(1, (n + p - k) // s + 1) for n, p, k, s in zip(size, padding, kernel, stride, strict=True))
     image = random_codes(random, int(random.integers(1, 3)), *size, channels)
+    if many:
+        image[...] = random.choice([-128, 127])
     low, high = sorted(int(value) for value in random.integers(-128, 128, 2))
     pooled = reference.pool(image, kernel, Window(stride, padding), out_size, average=average)
     function = "arm_avgpool_s8" if average else "arm_max_pool_s8"
@@ -164,21 +175,29 @@ def random_pool(random):
 
 
 def random_add(random):
-    size, offsets = int(random.integers(1, 60)), random.integers(-127, 129, 2)
+    size, offsets = int(random.integers(1, 200)), [int(value) for value in random.integers(-127, 129, 2)]
+    left_shift = int(random.choice([20, 20, 0, 1, 1, 8, 15, 21]))
     scales = random.uniform(0.001, 1, 3)
     twice = 2 * max(scales[:2])
-    fraction, exponent = np.frexp([scales[0] / twice, scales[1] / twice, twice / (scales[2] * 2**20)])
-    multiplier = np.minimum(np.round(fraction * 2**31), 2**31 - 1).astype("i8")
-    a, b = random_codes(random, size), random_codes(random, size)
+    real = np.array([scales[0] / twice, scales[1] / twice, twice / (scales[2] * 2.0**left_shift)])
+    if random.random() < 0.3:  # not what a quantizer gives: neither input has the scale 1/2
+        real[:2] = random.choice([0.75, 0.25, -0.25, 2.0**-31, random.uniform(0.5, 1)], 2)
+    if random.random() < 0.3:  # so that single units of the scaled inputs show
+        real[2] = random.uniform(0.2, 0.5) / 2.0 ** max(left_shift - 1, 0)
+    fraction, exponent = np.frexp(real)
+    multiplier = [int(value) for value in np.minimum(np.round(fraction * 2**31), 2**31 - 1)]
+    shift = [int(value) for value in np.maximum(exponent, -31)]
+    codes = [random_codes(random, size) for _ in range(2)]
     scaled = [
-        reference.requantize((code.astype("i8") + offset) << 20, m, s)
-        for code, offset, m, s in zip((a, b), offsets, multiplier, exponent, strict=False)
+        reference.requantize((codes[k].astype("i8") + offsets[k]) << left_shift, multiplier[k], shift[k])
+        for k in range(2)
     ]
     low, high = sorted(int(value) for value in random.integers(-128, 128, 2))
-    out = Output(multiplier[2], exponent[2], int(random.integers(-128, 128)), low, high)
-    inputs = [int(v) for k in range(2) for v in (offsets[k], multiplier[k], exponent[k])]
-    scalars = (*inputs, 20, out.offset, int(multiplier[2]), int(exponent[2]), low, high, size)
-    return Call("arm_elementwise_add_s8", scalars, (a, b), (size,)), reference.finish(scaled[0] + scaled[1], out), 0
+    out = Output(multiplier[2], shift[2], int(random.integers(-128, 128)), low, high)
+    inputs = [value for k in range(2) for value in (offsets[k], multiplier[k], shift[k])]
+    scalars = (*inputs, left_shift, out.offset, multiplier[2], shift[2], low, high, size)
+    expected = reference.finish(scaled[0] + scaled[1], out)
+    return Call("arm_elementwise_add_s8", scalars, tuple(codes), (size,)), expected, 0
 
 
 def random_multiply(random):
@@ -227,4 +246,12 @@ def test_random_layers(driver, make):
         assert result.status == 0, call.scalars
         assert result.broken_blocks == 0, call.scalars
         assert result.scratch == scratch, call.scalars
+        np.testing.assert_array_equal(result.output, expected, err_msg=str(call.scalars))
+
+
+@pytest.mark.parametrize("make", [random_add, random_multiply], ids=lambda make: make.__name__)
+def test_output_over_the_first_input(driver, make):
+    drawn = draw(make)
+    results = driver.run([replace(call, in_place=True) for call, _, _ in drawn])
+    for (call, expected, _), result in zip(drawn, results, strict=True):
         np.testing.assert_array_equal(result.output, expected, err_msg=str(call.scalars))

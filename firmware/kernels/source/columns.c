@@ -141,8 +141,29 @@ static void multiply_one_row(const multiplication* m, const uint32_t* columns, i
     *first = (int8_t)finish_exact(m->stage, channel, sum[0]);
 }
 
+// Whole pairs of rows for a fast stage, depth at least 4.
 #if DEPLOY_DSP
-#define multiply_row_pairs multiply_row_pairs_dsp
+static void multiply_row_pairs(const multiplication* m, const uint32_t* columns, int32_t channel,
+                               int32_t pairs, int8_t* first, int8_t* second) {
+    const int32_t groups = m->depth >> 2;
+    const int32_t tail = m->depth & 3;
+    row_pairs work = {m->filter + channel * m->depth,
+                      m->depth,
+                      columns,
+                      columns + 4 * groups,
+                      -groups & 3,
+                      tail,
+                      32 - 8 * tail,
+                      m->bias != NULL ? m->bias + channel : NULL,
+                      m->stage->multipliers + channel,
+                      m->stage->shifts + channel,
+                      2 * m->stage->offset + 1,
+                      first,
+                      second,
+                      first + 2 * pairs};
+    _Static_assert(offsetof(row_pairs, last) == 52, "columns_dsp.S knows where the fields are");
+    deploy_multiply_row_pairs(&work);
+}
 #else
 static void multiply_row_pairs(const multiplication* m, const uint32_t* columns, int32_t channel,
                                int32_t pairs, int8_t* first, int8_t* second) {

@@ -117,28 +117,35 @@ static void four_channels(const layer* l, const window* w, int32_t channel, int8
     store4(output + channel, results);
 }
 
-static void depthwise(const layer* l, const int8_t* input, const cmsis_nn_dims* output_dims, int8_t* output) {
+// One image, any kernel.
+static void depthwise_image(const layer* l, const int8_t* image, const cmsis_nn_dims* output_dims,
+                            int8_t* output) {
     const int32_t channels = l->filter->c;
     const int32_t in_fours = l->params->ch_mult == 1 ? channels & ~3 : 0;
+    for (int32_t y = 0; y < output_dims->h; y++) {
+        for (int32_t x = 0; x < output_dims->w; x++) {
+            const window w = window_at(l, image, y, x);
+            for (int32_t channel = 0; channel < in_fours; channel += 4) {
+                four_channels(l, &w, channel, output);
+            }
+            for (int32_t channel = in_fours; channel < channels; channel++) {
+                one_channel(l, &w, channel, output);
+            }
+            output += channels;
+        }
+    }
+}
+
+static void depthwise(const layer* l, const int8_t* input, const cmsis_nn_dims* output_dims, int8_t* output) {
     const bool is_3x3 = is_depthwise_3x3(l->params, l->input, l->filter, output_dims, &l->stage);
     for (int32_t n = 0; n < l->input->n; n++) {
         if (is_3x3) {
             depthwise_3x3(l->params, l->input, input, l->weights, l->bias, output_dims, &l->stage, output);
-            output += output_dims->h * output_dims->w * channels;
-        }
-        for (int32_t y = 0; y < output_dims->h && !is_3x3; y++) {
-            for (int32_t x = 0; x < output_dims->w; x++) {
-                const window w = window_at(l, input, y, x);
-                for (int32_t channel = 0; channel < in_fours; channel += 4) {
-                    four_channels(l, &w, channel, output);
-                }
-                for (int32_t channel = in_fours; channel < channels; channel++) {
-                    one_channel(l, &w, channel, output);
-                }
-                output += channels;
-            }
+        } else {
+            depthwise_image(l, input, output_dims, output);
         }
         input += l->input->h * l->input->w * l->input->c;
+        output += output_dims->h * output_dims->w * output_dims->c;
     }
 }
 

@@ -28,7 +28,7 @@ bool is_depthwise_3x3(const cmsis_nn_dw_conv_params* params, const cmsis_nn_dims
     const cmsis_nn_tile stride = params->stride;
     return filter->h == 3 && filter->w == 3 && params->dilation.h == 1 && params->dilation.w == 1 &&
            params->ch_mult == 1 && stride.h == stride.w && (stride.h == 1 || stride.h == 2) &&
-           params->padding.h <= 1 && params->padding.w <= 1 && input->h >= 3 && input->w >= 2 &&
+           params->padding.h <= 1 && params->padding.w <= 1 && input->h >= 3 &&
            padded_after(output->h, stride.h, params->padding.h, input->h) <= 1 &&
            padded_after(output->w, stride.w, params->padding.w, input->w) <= 1 && stage->fast;
 }

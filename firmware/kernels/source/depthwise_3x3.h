@@ -10,7 +10,7 @@
 #include "requantize.h"
 
 // Can depthwise_3x3 do this layer? Kernel 3 x 3, no dilation, one output per input channel, equal strides of
-// 1 or 2, at most one row or column of padding on each side, an image of at least 3 rows and 2 columns, a
+// 1 or 2, at most one row or column of padding on each side, an image of at least 3 rows, a
 // fast stage.
 bool is_depthwise_3x3(const cmsis_nn_dw_conv_params* params, const cmsis_nn_dims* input,
                       const cmsis_nn_dims* filter, const cmsis_nn_dims* output, const output_stage* stage);

@@ -70,14 +70,11 @@ static inline uint32_t four_times8(int32_t value) {
 // a + sign-extended bytes 0 and 2, or 1 and 3, of b, per int16 lane.
 DEPLOY_BINARY(sxtab16, "sxtab16 %0, %1, %2")
 DEPLOY_BINARY(sxtab16_ror8, "sxtab16 %0, %1, %2, ror #8")
-// Low half of a below the low half of b; low half of a below the high half of b.
+// Low half of a below the low half of b.
 DEPLOY_BINARY(pkhbt, "pkhbt %0, %1, %2, lsl #16")
-DEPLOY_BINARY(pkhbt_top, "pkhbt %0, %1, %2")
-DEPLOY_BINARY(sadd16, "sadd16 %0, %1, %2")
-// Sums of int16 products: both lanes, low lanes, high lanes.
+// Sums of int16 products: both lanes; low lanes (bb), high (tt), high of a times low of b (tb).
 DEPLOY_ACCUMULATE(smlad, "smlad %0, %1, %2, %3")
 DEPLOY_ACCUMULATE(smlabb, "smlabb %0, %1, %2, %3")
-DEPLOY_ACCUMULATE(smlabt, "smlabt %0, %1, %2, %3")
 DEPLOY_ACCUMULATE(smlatb, "smlatb %0, %1, %2, %3")
 DEPLOY_ACCUMULATE(smlatt, "smlatt %0, %1, %2, %3")
 
@@ -176,14 +173,6 @@ static inline uint32_t pkhbt(uint32_t a, uint32_t b) {
     return (a & 0xFFFFu) | b << 16;
 }
 
-static inline uint32_t pkhbt_top(uint32_t a, uint32_t b) {
-    return (a & 0xFFFFu) | (b & 0xFFFF0000u);
-}
-
-static inline uint32_t sadd16(uint32_t a, uint32_t b) {
-    return pack16(low16(a) + low16(b), high16(a) + high16(b));
-}
-
 static inline uint32_t max8(uint32_t a, uint32_t b) {
     uint32_t word = 0;
     for (int32_t i = 0; i < 4; i++) {
@@ -202,10 +191,6 @@ static inline uint32_t min8(uint32_t a, uint32_t b) {
 
 static inline int32_t smlabb(uint32_t a, uint32_t b, int32_t sum) {
     return sum + low16(a) * low16(b);
-}
-
-static inline int32_t smlabt(uint32_t a, uint32_t b, int32_t sum) {
-    return sum + low16(a) * high16(b);
 }
 
 static inline int32_t smlatb(uint32_t a, uint32_t b, int32_t sum) {

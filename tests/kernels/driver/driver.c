@@ -1,10 +1,10 @@
 // Calls kernels with arguments from a file and writes what they return to another.
 //
-// All words are little-endian int32. The file of cases starts with their number. A case is: function, number
-// of scalars, scalars, number of arrays, then per array its length in bytes and its bytes (padded to a word;
-// length 0 is a NULL pointer), then the length of the output in bytes. Scalars that belong to one structure
-// lie in its order. A result is: status, ticks, bytes of scratch, output (padded to a word), blocks written
-// out of bounds.
+// All words are little-endian int32. The file of cases starts with their number. A case is: function, options
+// (1: withhold the scratch memory, 2: write the output over the first array), number of scalars, scalars,
+// number of arrays, then per array its length in bytes and its bytes (padded to a word; length 0 is a NULL
+// pointer), then the length of the output in bytes. Scalars that belong to one structure lie in its order. A
+// result is: status, ticks, bytes of scratch, output (padded to a word), blocks written out of bounds.
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,6 +24,7 @@ typedef struct {
     void* output;
     int32_t output_size;
     cmsis_nn_context scratch;
+    bool without_scratch;
     uint32_t ticks;
 } call;
 
@@ -32,6 +33,9 @@ static const cmsis_nn_dims* dims_at(const call* c, int32_t index) {
 }
 
 static void make_scratch(call* c, int32_t size) {
+    if (c->without_scratch) {
+        return;
+    }
     c->scratch.size = size;
     c->scratch.buf = port_allocate(size);
 }
@@ -334,6 +338,8 @@ static void run_case(void) {
     static const uint8_t padding[4] = {0, 0, 0, 0};
     call c = {0};
     const int32_t function = read_word();
+    const int32_t options = read_word();
+    c.without_scratch = (options & 1) != 0;
     const int32_t scalars = read_word();
     port_read(c.scalars, 4 * scalars);
     const int32_t arrays = read_word();
@@ -344,12 +350,17 @@ static void run_case(void) {
     }
     c.output_size = read_word();
     c.output = port_allocate(c.output_size);
+    void* const result = c.output;
+    if ((options & 2) != 0) {
+        c.output = c.arrays[0];
+    }
     const int32_t status = functions[function](&c);
+    memmove(result, c.output, (size_t)c.output_size);
     port_write(&status, 4);
     port_write(&c.ticks, 4);
     port_write(&c.scratch.size, 4);
     // The output goes out before the blocks are released, the count of broken ones after it.
-    port_write(c.output, c.output_size);
+    port_write(result, c.output_size);
     port_write(padding, (4 - (c.output_size & 3)) & 3);
     const int32_t broken = port_release_all();
     port_write(&broken, 4);
