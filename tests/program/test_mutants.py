@@ -13,7 +13,7 @@ from . import document, mutate
 from .document import Document, add_value, calls, plan
 from .samples import sample
 
-MUTANTS = 600
+MUTANTS = 500
 """Of each sample; `python -m tests.program.mutate` reads many more."""
 
 
