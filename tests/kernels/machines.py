@@ -1,4 +1,4 @@
-"""Where the kernels are tried: the host under sanitizers, and three cores under QEMU."""
+"""Where the kernels are tried: the host under sanitizers, and four cores under QEMU."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ DRIVER = Path(__file__).parent / "driver"
 
 @dataclass(frozen=True)
 class Machine:
-    """A build of the driver. `board` is QEMU's, empty for the host; `tick_ns` is the period of its timer."""
+    """A build of the driver. `board` is QEMU's, empty for the host; then addresses of its memories and its timer."""
 
     name: str
     board: str = ""
     flags: str = ""
     code: int = 0
     data: int = 0
-    tick_ns: int = 0
+    timer: int = 0
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -28,12 +28,16 @@ class Machine:
 
 
 HOST = Machine("host")
-M33 = Machine("m33", "mps2-an505", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard", 0x10000000, 0x38000000, 50)
-M3 = Machine("m3", "mps2-an385", "-mcpu=cortex-m3", 0x0, 0x20000000, 40)
+M33 = Machine(
+    "m33", "mps2-an505", "-mcpu=cortex-m33 -mfpu=fpv5-sp-d16 -mfloat-abi=hard", 0x10000000, 0x38000000, 0x50000000
+)
+M55 = Machine("m55", "mps3-an547", "-mcpu=cortex-m55 -mfloat-abi=hard", 0x10000000, 0x70000000, 0x58000000)
+M3 = Machine("m3", "mps2-an385", "-mcpu=cortex-m3", 0x0, 0x20000000, 0x40000000)
 # No board of QEMU's has an M0+ and memory enough; its instructions are a subset of the M3's.
-M0 = Machine("m0plus", "mps2-an385", "-mcpu=cortex-m0plus", 0x0, 0x20000000, 40)
-MACHINES = (HOST, M33, M3, M0)
+M0 = Machine("m0plus", "mps2-an385", "-mcpu=cortex-m0plus", 0x0, 0x20000000, 0x40000000)
+MACHINES = (HOST, M33, M55, M3, M0)
 
+_TICK_NS = 50  # of the M33 board's timer
 _INSTRUCTION_NS = 64  # of virtual time when counting; longer than a tick, so that counts are exact
 
 
@@ -51,8 +55,8 @@ class Driver:
         return decode_results((self.folder / "results.bin").read_bytes(), calls)
 
     def instructions(self, result: Result) -> int:
-        """How many instructions a counted call took."""
-        return result.ticks * self.machine.tick_ns // _INSTRUCTION_NS
+        """How many instructions a counted call took on the M33 board."""
+        return result.ticks * _TICK_NS // _INSTRUCTION_NS
 
     def _command(self, count: bool) -> list[str]:
         if not self.machine.board:
@@ -75,6 +79,7 @@ def build_driver(machine: Machine, folder: Path) -> Driver:
             f"-DCMAKE_C_FLAGS=-mthumb {machine.flags}",
             f"-DMPS2_CODE={machine.code:#x}",
             f"-DMPS2_DATA={machine.data:#x}",
+            f"-DMPS2_TIMER={machine.timer:#x}",
         ]
     for command in (
         ["cmake", "-G", "Ninja", "-S", str(DRIVER), "-B", str(folder), *options],

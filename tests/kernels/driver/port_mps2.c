@@ -10,11 +10,7 @@
 #define MAX_BLOCKS 16
 #define CPACR (*(volatile uint32_t*)0xE000ED88u)
 
-#ifdef __ARM_FEATURE_CMSE
-#define TIMER ((volatile uint32_t*)0x50000000u)  // CMSDK timer 0, secure
-#else
-#define TIMER ((volatile uint32_t*)0x40000000u)
-#endif
+#define TIMER ((volatile uint32_t*)MPS2_TIMER)  // CMSDK timer 0
 
 extern uint32_t stack_top[], bss_start[], bss_end[], heap_start[], heap_end[];
 int main(void);
