@@ -1,5 +1,8 @@
 """The four golden models, from `.pte` to a verified run, against figures that come from elsewhere."""
 
+import json
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -63,6 +66,17 @@ def test_on_this_computer_under_sanitizers(deploy, tmp_path, name):
     assert report["verified"] is True
     assert report["instructions_per_inference"] is None
     assert report["latency_us"] > 0
+
+
+def test_the_cost_of_every_layer_is_kept(deploy, tmp_path):
+    report, _ = run(deploy, "ds_cnn", tmp_path, "--board", "qemu-m33")
+    saved = json.loads((Path(report["project"]) / "build" / "report.json").read_text())
+    assert saved | report == saved  # the same, and more
+    layers = saved["layers"]
+    assert [layer["macs"] for layer in layers[1:4]] == [320_000, 72_000, 512_000]
+    assert layers[1]["kernel"] == "arm_depthwise_conv_wrapper_s8"
+    total = sum(layer["instructions"] for layer in layers)
+    assert total == pytest.approx(report["instructions_per_inference"], rel=0.01)
 
 
 def test_counting_instructions_repeats_exactly(deploy, tmp_path):

@@ -17,7 +17,7 @@ from toolkit.board import Board, load_board
 from toolkit.building import Image
 from toolkit.cli import job
 from toolkit.cli.progress import Stages
-from toolkit.cli.report import make_report, print_report, save_report
+from toolkit.cli.report import Layers, make_report, print_report, save_report
 from toolkit.cli.settings import chosen_board, chosen_model
 from toolkit.cli.steps import project_folder
 from toolkit.device import Device, Transport
@@ -26,8 +26,7 @@ from toolkit.flashing import Wanted, flash
 from toolkit.planning import Plan
 from toolkit.reference import Reference
 from toolkit.rendering.names import operator_title
-from toolkit.verification import Verdict, by_instruction, checked_sample, fetch_layers, verify
-from toolkit.verification.layout import to_memory
+from toolkit.verification import Verdict, by_instruction, checked_sample, fetch_layers, first_wrong_layer, verify
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,22 +72,22 @@ def deploy(words: Words) -> int:
             where=lowered.source,
             hint="Add --input FILE.npy, or build it without running: deploy build.",
         )
+    samples = tuple(checked_sample(sample, planned, number) for number, sample in enumerate(samples))
     if words.input_file:
         lowered = _without_labels(lowered)
     project = project_folder(words.out, lowered.name, chosen)
     job.render_project(planned, project, stages)
     image = job.build_image(project, chosen, stages, sanitize=words.sanitize)
-    verdict, fetched = _on_the_board(image, planned, samples, stages, words)
-    report = make_report(lowered, planned, chosen, image, verdict, stages.seconds)
+    verdict, layers = _on_the_board(image, planned, samples, stages, words)
+    report = make_report(lowered, planned, image, verdict, layers, stages.seconds)
     save_report(report, image.elf.parent)
     if words.output:
-        _save(words.output, verdict, fetched)
+        _save(words.output, verdict, layers.results if layers else {})
     if words.as_json:
         print(json.dumps(report.data))
     else:
         print_report(report, Console())
-    if verdict.difference is not None:
-        raise _failure(verdict, planned)
+    _raise_on_difference(verdict, layers, planned)
     return 0
 
 
@@ -112,8 +111,8 @@ def _without_labels(lowered: job.Lowered) -> job.Lowered:
 
 def _on_the_board(
     image: Image, planned: Plan, samples: Sequence[job.Sample], stages: Stages, words: Words
-) -> tuple[Verdict, dict[int, npt.NDArray[Any]]]:
-    """Flash and verify; the verdict, and every instruction's result for the first sample when asked for."""
+) -> tuple[Verdict, Layers | None]:
+    """Flash and verify; the verdict, and what the layers gave for the first sample when asked for."""
     with contextlib.ExitStack() as stack:
         with stages.stage("flash") as stage:
             wanted = Wanted(words.port, words.serial_number)
@@ -125,24 +124,17 @@ def _on_the_board(
             stage.detail = f"{device.hello.model} on {device.hello.board}, port {running.port}"
         with stages.stage("verify") as stage:
             total = len(samples)
-            fetched = _compare_layers(device, planned, samples[0]) if words.layers else {}
+            layers = _run_layers(device, planned, samples[0]) if words.layers else None
             verdict = verify(device, planned, samples, progress=lambda done: stage.doing(f"sample {done} of {total}"))
             stage.detail = f"{verdict.samples} samples, {verdict.bytes_compared:,} bytes"
-    return verdict, fetched
+    return verdict, layers
 
 
-def _compare_layers(device: Device, planned: Plan, sample: job.Sample) -> dict[int, npt.NDArray[Any]]:
-    """Every instruction's result on the device; raises VerificationError when one differs from the reference."""
-    inputs = checked_sample(sample, planned, 0)
-    expected = Reference(planned.program).run(inputs)
-    results = fetch_layers(device, planned, inputs)
-    for position, (step, layer) in enumerate(zip(planned.steps, results, strict=True)):
-        id = step.operator.output
-        right = to_memory(expected.tensors[id], planned.tensor(id)).view(np.uint8).reshape(-1)
-        if not np.array_equal(right, layer):
-            count = int((right != layer).sum())
-            raise VerificationError(f"{count} bytes of the result differ", where=_layer_title(planned, position))
-    return by_instruction(results, planned, inputs)
+def _run_layers(device: Device, planned: Plan, inputs: job.Sample) -> Layers:
+    """Every layer by itself, compared with the reference."""
+    runs = fetch_layers(device, planned, inputs)
+    wrong = first_wrong_layer(runs, planned, Reference(planned.program).run(inputs))
+    return Layers(tuple(run.ticks for run in runs), by_instruction(runs, planned, inputs), wrong)
 
 
 def _layer_title(planned: Plan, position: int) -> str:
@@ -166,18 +158,26 @@ def _save(path: Path, verdict: Verdict, fetched: dict[int, npt.NDArray[Any]]) ->
         raise ModelError(f"the output cannot be written: {error.strerror}", where=str(path)) from None
 
 
-def _failure(verdict: Verdict, planned: Plan) -> VerificationError:
+def _raise_on_difference(verdict: Verdict, layers: Layers | None, planned: Plan) -> None:
+    """Raise a VerificationError that names the first difference, when there is one."""
+    where = f"{planned.model} on {planned.board.name}"
     difference = verdict.difference
-    assert difference is not None
+    if difference is None:
+        if layers is not None and layers.wrong is not None:
+            raise VerificationError(
+                f"the result of {_layer_title(planned, layers.wrong)} differs, although the outputs are right",
+                where=where,
+            )
+        return
     element = ", ".join(map(str, difference.element))
     if difference.layer is None:
         hint = "Run alone, every layer gives the right result: the runs disturb each other. Please report this."
     else:
         hint = f"The first layer whose result differs is {_layer_title(planned, difference.layer)}."
-    return VerificationError(
+    raise VerificationError(
         f"the device answers {difference.got!r} where {difference.expected!r} is right "
         f"(sample {difference.sample}, output {difference.output}, element [{element}]; "
         f"largest difference {verdict.max_abs_diff_lsb} LSB)",
-        where=f"{planned.model} on {planned.board.name}",
+        where=where,
         hint=hint,
     )

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import os
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -18,20 +20,60 @@ from toolkit.board import Board
 from toolkit.building import Image
 from toolkit.cli.job import Lowered
 from toolkit.planning import Plan
+from toolkit.program.types import macs
+from toolkit.rendering.names import operator_title
 from toolkit.verification import Verdict
 
 
 @dataclass(frozen=True, slots=True)
+class Layers:
+    """What the layers of a model gave, each run alone on the first sample.
+
+    Attributes:
+        ticks: per step, of the device's timer.
+        results: by instruction of the program, logical shapes.
+        wrong: position of the first step whose result is not the reference's, None when all are right.
+    """
+
+    ticks: tuple[int, ...]
+    results: dict[int, npt.NDArray[Any]]
+    wrong: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LayerCost:
+    """What one step of the plan takes.
+
+    Attributes:
+        layer: name in the user's model, empty when unknown.
+        operator: what it computes.
+        kernel: the function that computes it.
+        macs: multiply-accumulate operations.
+        instructions: executed; None where they are not counted.
+        microseconds: None where time is virtual.
+    """
+
+    layer: str
+    operator: str
+    kernel: str
+    macs: int
+    instructions: int | None
+    microseconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
-    """Everything the last table says.
+    """Everything the last tables say.
 
     Attributes:
         data: what `--json` prints.
         kernels: the kernel library, and what of code and constants is kept in RAM.
+        layers: cost per step; empty unless asked for.
     """
 
     data: dict[str, Any]
     kernels: str
+    layers: tuple[LayerCost, ...]
 
     @property
     def verified(self) -> bool:
@@ -39,23 +81,20 @@ class Report:
 
 
 def make_report(
-    lowered: Lowered, plan: Plan, board: Board, image: Image, verdict: Verdict, seconds: dict[str, float]
+    lowered: Lowered, plan: Plan, image: Image, verdict: Verdict, layers: Layers | None, seconds: dict[str, float]
 ) -> Report:
+    scale = _Scale(plan.board, verdict.ticks_per_s)
     ticks_per_run = verdict.ticks / verdict.samples if verdict.samples else 0.0
-    per_s = board.emulator.instructions_per_s if board.emulator else 0
-    counted = bool(per_s)
-    # Virtual time says nothing about a real board's; the timer of a real board or of this computer does.
-    timed = not counted
     data = {
-        "board": board.name,
+        "board": plan.board.name,
         "model": lowered.name,
-        "verified": verdict.verified,
+        "verified": verdict.verified and (layers is None or layers.wrong is None),
         "samples": verdict.samples,
         "bytes_compared": verdict.bytes_compared,
         "max_abs_diff_lsb": verdict.max_abs_diff_lsb,
         "accuracy": _accuracy(lowered, verdict),
-        "instructions_per_inference": round(ticks_per_run * per_s / verdict.ticks_per_s) if counted else None,
-        "latency_us": round(ticks_per_run * 1e6 / verdict.ticks_per_s, 1) if timed else None,
+        "instructions_per_inference": scale.instructions(ticks_per_run),
+        "latency_us": scale.microseconds(ticks_per_run),
         "kernels": plan.library,
         "flash": {"code": image.flash.code, "constants": image.flash.constants, "total": image.flash.total},
         "ram": {
@@ -68,7 +107,36 @@ def make_report(
         "image": str(image.elf),
         "project": str(image.project),
     }
-    return Report(data, _kernels(plan))
+    return Report(data, _kernels(plan), _layer_costs(plan, layers.ticks, scale) if layers else ())
+
+
+@dataclass(frozen=True, slots=True)
+class _Scale:
+    """Ticks of a board's timer as instructions where those are counted, as time where time is real."""
+
+    board: Board
+    ticks_per_s: int
+
+    def instructions(self, ticks: float) -> int | None:
+        per_s = self.board.emulator.instructions_per_s if self.board.emulator else 0
+        return round(ticks * per_s / self.ticks_per_s) if per_s else None
+
+    def microseconds(self, ticks: float) -> float | None:
+        return None if self.instructions(ticks) is not None else round(ticks * 1e6 / self.ticks_per_s, 1)
+
+
+def _layer_costs(plan: Plan, ticks: Sequence[int], scale: _Scale) -> tuple[LayerCost, ...]:
+    return tuple(
+        LayerCost(
+            layer=step.layer,
+            operator=operator_title(step.operator),
+            kernel=step.kernel.function,
+            macs=macs(step.operator),
+            instructions=scale.instructions(taken),
+            microseconds=scale.microseconds(taken),
+        )
+        for step, taken in zip(plan.steps, ticks, strict=True)
+    )
 
 
 def _kernels(plan: Plan) -> str:
@@ -98,13 +166,17 @@ def save_report(report: Report, folder: Path) -> None:
     """Write `report.json` into a folder, whole or not at all."""
     descriptor, part = tempfile.mkstemp(dir=folder, prefix=".report-")
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        json.dump(report.data, stream, indent=2)
+        details = {"placement": report.kernels, "layers": [asdict(layer) for layer in report.layers]}
+        json.dump(report.data | details, stream, indent=2)
         stream.write("\n")
     Path(part).replace(folder / "report.json")
 
 
 def print_report(report: Report, console: Console) -> None:
     data = report.data
+    if report.layers:
+        console.print()
+        console.print(_layer_table(report.layers), highlight=False)
     table = Table(box=box.SIMPLE_HEAD, show_header=False, pad_edge=False, title_justify="left")
     table.add_column(style="bold")
     table.add_column()
@@ -117,6 +189,20 @@ def print_report(report: Report, console: Console) -> None:
             f"[bold green]verified[/bold green]: {data['model']} on {data['board']} answers every byte as it should",
             highlight=False,
         )
+
+
+def _layer_table(layers: tuple[LayerCost, ...]) -> Table:
+    counted = layers[0].instructions is not None
+    costs = [float((layer.instructions if counted else layer.microseconds) or 0) for layer in layers]
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in ("#", "layer", "operator", "instructions" if counted else "µs", "share", "MACs"):
+        table.add_column(name, justify="left" if name in ("layer", "operator") else "right", no_wrap=True)
+    for position, (layer, cost) in enumerate(zip(layers, costs, strict=True)):
+        amount = f"{cost:,.0f}" if counted else f"{cost:,.1f}"
+        share = f"{cost / max(sum(costs), 1e-9):.0%}"
+        done = f"{layer.macs:,}" if layer.macs else ""
+        table.add_row(f"{position:02d}", layer.layer, layer.operator, amount, share, done)
+    return table
 
 
 def _rows(report: Report) -> list[tuple[str, str]]:

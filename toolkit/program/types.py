@@ -435,16 +435,19 @@ class Program:
     @property
     def macs(self) -> int:
         """Multiply-accumulate operations of one inference, padding counted as if it were data."""
-        total = 0
-        for op in self.operators:
-            if isinstance(op, Conv2d):
-                total += prod(op.output_shape) * prod(op.kernel) * op.input_shape[3] // op.groups
-            elif isinstance(op, DepthwiseConv2d):
-                total += prod(op.output_shape) * prod(op.kernel)
-            elif isinstance(op, TransposeConv2d):
-                total += prod(op.input_shape) * prod(op.kernel) * op.output_shape[3]
-            elif isinstance(op, Linear):
-                total += op.rows * op.depth * op.outputs
-            elif isinstance(op, BatchMatmul):
-                total += op.batch * op.rows * op.depth * op.columns
-        return total
+        return sum(macs(op) for op in self.operators)
+
+
+def macs(op: Operator) -> int:
+    """Multiply-accumulate operations of one operator, padding counted as if it were data."""
+    if isinstance(op, Conv2d):
+        return prod(op.output_shape) * prod(op.kernel) * op.input_shape[3] // op.groups
+    if isinstance(op, DepthwiseConv2d):
+        return prod(op.output_shape) * prod(op.kernel)
+    if isinstance(op, TransposeConv2d):
+        return prod(op.input_shape) * prod(op.kernel) * op.output_shape[3]
+    if isinstance(op, Linear):
+        return op.rows * op.depth * op.outputs
+    if isinstance(op, BatchMatmul):
+        return op.batch * op.rows * op.depth * op.columns
+    return 0

@@ -41,6 +41,19 @@ class Difference:
 
 
 @dataclass(frozen=True, slots=True)
+class LayerRun:
+    """One step that ran alone on the device.
+
+    Attributes:
+        result: bytes (uint8) of what it gave, in memory order.
+        ticks: of the device's timer.
+    """
+
+    result: Array
+    ticks: int
+
+
+@dataclass(frozen=True, slots=True)
 class Verdict:
     """What the comparison gave.
 
@@ -111,7 +124,7 @@ def verify(
         if difference is not None:
             largest = max(largest, _distance_lsb(plan, expected.outputs, got))
             if first is None:
-                layer = _first_wrong_layer(fetch_layers(device, plan, inputs), plan, expected)
+                layer = first_wrong_layer(fetch_layers(device, plan, inputs), plan, expected)
                 first = Difference(*difference, layer)
         answers.append(got)
         expectations.append(expected.outputs)
@@ -153,17 +166,17 @@ def checked_sample(sample: Sample, plan: Plan, number: int) -> Sample:
     return tuple(arrays)
 
 
-def fetch_layers(device: Device, plan: Plan, inputs: Sample) -> list[Array]:
-    """Run the steps one by one and fetch what each gives, as bytes (uint8) in memory order."""
+def fetch_layers(device: Device, plan: Plan, inputs: Sample) -> list[LayerRun]:
+    """Run the steps one by one and fetch what each gives and takes."""
     _write(device, plan, inputs)
-    results = []
+    runs = []
     for position, step in enumerate(plan.steps):
-        device.invoke_layer(position)
-        results.append(device.read_layer(position, plan.tensor(step.operator.output).nbytes))
-    return results
+        ticks = device.invoke_layer(position)
+        runs.append(LayerRun(device.read_layer(position, plan.tensor(step.operator.output).nbytes), ticks))
+    return runs
 
 
-def by_instruction(layers: Sequence[Array], plan: Plan, inputs: Sample) -> dict[int, Array]:
+def by_instruction(layers: Sequence[LayerRun], plan: Plan, inputs: Sample) -> dict[int, Array]:
     """Results of the steps, as the result of every instruction of the program, in logical shapes.
 
     Instructions that planning removed give the bytes of what they would have copied.
@@ -172,7 +185,7 @@ def by_instruction(layers: Sequence[Array], plan: Plan, inputs: Sample) -> dict[
         id: to_memory(array, plan.program.tensors[id]).view(np.uint8).reshape(-1)
         for id, array in zip(plan.program.inputs, inputs, strict=True)
     }
-    held |= {step.operator.output: layer for step, layer in zip(plan.steps, layers, strict=True)}
+    held |= {step.operator.output: layer.result for step, layer in zip(plan.steps, layers, strict=True)}
     results = {}
     for op in plan.program.operators:
         source = plan.results.get(op.index)
@@ -227,10 +240,11 @@ def _distance_lsb(plan: Plan, expected: Sample, got: Sample) -> int:
     return largest
 
 
-def _first_wrong_layer(layers: Sequence[Array], plan: Plan, expected: Execution) -> int | None:
+def first_wrong_layer(layers: Sequence[LayerRun], plan: Plan, expected: Execution) -> int | None:
+    """Position of the first step whose result differs from the reference, None when every one is right."""
     for position, (step, layer) in enumerate(zip(plan.steps, layers, strict=True)):
         tensor = plan.tensor(step.operator.output)
         right = to_memory(expected.tensors[step.operator.output], tensor)
-        if not np.array_equal(_bytes(right).reshape(-1), layer):
+        if not np.array_equal(_bytes(right).reshape(-1), layer.result):
             return position
     return None
