@@ -59,6 +59,10 @@ uint32_t ticks() {
                                  static_cast<uint64_t>(now.tv_nsec));
 }
 
+uint32_t first_tick() {
+    return ticks();
+}
+
 uint32_t ticks_per_second() {
     return 1000000000;
 }

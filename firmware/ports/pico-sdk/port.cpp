@@ -20,7 +20,8 @@ namespace port {
 
 namespace {
 
-// Both lines are read; answers go to the one that a request came by, or a fast USB would wait for a slow UART.
+// Both lines are read; answers go to the one that a request came by, or a fast USB would wait for a slow
+// UART.
 stdio_driver_t* const lines[] = {&stdio_usb, &stdio_uart};
 stdio_driver_t* active;
 
@@ -71,6 +72,10 @@ void write(const uint8_t* data, size_t size) {
 
 uint32_t ticks() {
     return m33_hw->dwt_cyccnt;
+}
+
+uint32_t first_tick() {
+    return ticks();
 }
 
 uint32_t ticks_per_second() {
