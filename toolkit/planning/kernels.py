@@ -15,6 +15,7 @@ from toolkit.program.types import (
     Activation,
     Add,
     AvgPool2d,
+    BatchMatmul,
     Conv2d,
     Copy,
     DepthwiseConv2d,
@@ -30,6 +31,7 @@ from toolkit.program.types import (
     Quantize,
     Softmax,
     Transpose,
+    TransposeConv2d,
 )
 
 LIBRARY = "deploy kernels"
@@ -86,19 +88,6 @@ def _linear(op: Linear) -> Kernel:
     return Kernel("arm_fully_connected_s8" if per_tensor else "arm_fully_connected_per_channel_s8")
 
 
-def _elementwise(function: str) -> Callable[[Any], Kernel]:
-    def choose(op: Add | Mul) -> Kernel:
-        if op.input_shape != op.other_shape:
-            raise PlanError(
-                f"{op.name} with operands of different shapes {op.input_shape} and {op.other_shape} has no kernel yet",
-                where=f"operator {op.index}",
-                hint="Expand the smaller operand to the larger one's shape in the model.",
-            )
-        return Kernel(function)
-
-    return choose
-
-
 def _permutation(op: Transpose | Copy) -> Kernel:
     _check_axes(op, len(op.input_shape))
     return Kernel("arm_transpose_s8")
@@ -140,8 +129,10 @@ _CHOICES: dict[type[Operator], Callable[[Any], Kernel]] = {
     Conv2d: _convolve,
     DepthwiseConv2d: _depthwise,
     Linear: _linear,
-    Add: _elementwise("arm_elementwise_add_s8"),
-    Mul: _elementwise("arm_elementwise_mul_s8"),
+    TransposeConv2d: _simple("arm_transpose_conv_wrapper_s8"),
+    BatchMatmul: _simple("arm_batch_matmul_s8"),
+    Add: _simple("arm_elementwise_add_s8"),
+    Mul: _simple("arm_elementwise_mul_s8"),
     Div: _simple("deploy_div_s8"),
     Minimum: _extremum("arm_minimum_s8"),
     Maximum: _extremum("arm_maximum_s8"),

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from toolkit.program.types import (
     Activation,
     Add,
     AvgPool2d,
+    BatchMatmul,
     Conv2d,
     Copy,
     DepthwiseConv2d,
@@ -31,7 +31,9 @@ from toolkit.program.types import (
     Shape,
     Softmax,
     Transpose,
+    TransposeConv2d,
 )
+from toolkit.rendering.broadcasting import loops_of
 
 ADD_LEFT_SHIFT = 20
 """ExecuTorch's scales for quantized_add assume it."""
@@ -45,11 +47,13 @@ class Call:
         statements: lines that declare and fill the arguments.
         arguments: C expressions, in the order of the kernel's prototype.
         returns_status: whether the kernel returns a status (the others cannot fail).
+        counts: of the loops around the call, outermost first; their variables are i0, i1, …
     """
 
     statements: tuple[str, ...]
     arguments: tuple[str, ...]
     returns_status: bool = True
+    counts: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,52 @@ def _depthwise(op: DepthwiseConv2d, scope: Scope) -> Call:
     return _convolution(op, scope, "cmsis_nn_dw_conv_params", (1, *op.kernel, op.output_shape[3]))
 
 
+def _transpose_conv2d(op: TransposeConv2d, scope: Scope) -> Call:
+    statements = (
+        scope.context,
+        "const cmsis_nn_context reverse_context = {nullptr, 0};",
+        "cmsis_nn_transpose_conv_params params{};",
+        f"params.input_offset = {op.input_offset};",
+        f"params.output_offset = {op.output_offset};",
+        f"params.stride = {_tile(op.stride)};",
+        f"params.padding = {_tile(op.padding)};",
+        f"params.padding_offsets = {_tile(op.output_padding)};",
+        f"params.dilation = {_tile(op.dilation)};",
+        f"params.activation = {{{op.activation_min}, {op.activation_max}}};",
+        *_per_channel(scope.symbols[op.multiplier], scope.symbols[op.shift]),
+        _dims("input", op.input_shape),
+        _dims("filter", (op.output_shape[3], *op.kernel, op.input_shape[3])),
+        _dims("bias", (op.output_shape[3],)),
+        _dims("output", op.output_shape),
+    )
+    bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
+    arguments = (
+        *("&context", "&reverse_context", "&params", "&quantisation", "&input", scope.operand(op.input)),
+        *("&filter", scope.operand(op.weight), "&bias", bias, "&output", scope.output()),
+    )
+    return Call(statements, arguments)
+
+
+def _batch_matmul(op: BatchMatmul, scope: Scope) -> Call:
+    statements = (
+        scope.context,
+        "cmsis_nn_bmm_params params{};",
+        f"params.fc_params.input_offset = {op.lhs_offset};",
+        f"params.fc_params.filter_offset = {op.rhs_offset};",
+        f"params.fc_params.output_offset = {op.output_offset};",
+        "params.fc_params.activation = {-128, 127};",
+        f"const cmsis_nn_per_tensor_quant_params quantisation = {{{op.multiplier}, {op.shift}}};",
+        _dims("lhs", (op.batch, op.rows, op.depth)),
+        _dims("rhs", (op.batch, op.columns, op.depth)),
+        _dims("output", (op.batch, op.rows, op.columns)),
+    )
+    arguments = (
+        *("&context", "&params", "&quantisation", "&lhs", scope.operand(op.lhs), "&rhs", scope.operand(op.rhs)),
+        *("&output", scope.output()),
+    )
+    return Call(statements, arguments)
+
+
 def _linear(op: Linear, scope: Scope) -> Call:
     statements = [
         scope.context,
@@ -195,25 +245,36 @@ def _dequantize(op: Dequantize, scope: Scope) -> Call:
     return Call((), arguments, returns_status=False)
 
 
+def _stepped(pointer: str, steps: Sequence[int]) -> str:
+    """A pointer that moves on with the loops around a call."""
+    moves = [f"{step} * i{depth}" for depth, step in enumerate(steps) if step]
+    return " + ".join([pointer, *moves])
+
+
 def _add(op: Add, scope: Scope) -> Call:
+    loops, block = loops_of(op.input_shape, op.other_shape, op.output_shape)
     arguments = (
-        *(scope.operand(op.input), scope.operand(op.other)),
+        _stepped(scope.operand(op.input), [loop.input_step for loop in loops]),
+        _stepped(scope.operand(op.other), [loop.other_step for loop in loops]),
         *(str(-op.input_zero_point), str(op.input_multiplier), str(op.input_shift)),
         *(str(-op.other_zero_point), str(op.other_multiplier), str(op.other_shift)),
-        *(str(ADD_LEFT_SHIFT), scope.output()),
+        *(str(ADD_LEFT_SHIFT), _stepped(scope.output(), [loop.output_step for loop in loops])),
         *(str(op.output_zero_point), str(op.output_multiplier), str(op.output_shift)),
-        *(str(op.activation_min), str(op.activation_max), str(prod(op.output_shape))),
+        *(str(op.activation_min), str(op.activation_max), str(block)),
     )
-    return Call((), arguments)
+    return Call((), arguments, counts=tuple(loop.count for loop in loops))
 
 
 def _mul(op: Mul, scope: Scope) -> Call:
+    loops, block = loops_of(op.input_shape, op.other_shape, op.output_shape)
     arguments = (
-        *(scope.operand(op.input), scope.operand(op.other)),
-        *(str(-op.input_zero_point), str(-op.other_zero_point), scope.output()),
-        *(str(op.output_zero_point), str(op.multiplier), str(op.shift), "-128", "127", str(prod(op.output_shape))),
+        _stepped(scope.operand(op.input), [loop.input_step for loop in loops]),
+        _stepped(scope.operand(op.other), [loop.other_step for loop in loops]),
+        *(str(-op.input_zero_point), str(-op.other_zero_point)),
+        _stepped(scope.output(), [loop.output_step for loop in loops]),
+        *(str(op.output_zero_point), str(op.multiplier), str(op.shift), "-128", "127", str(block)),
     )
-    return Call((), arguments)
+    return Call((), arguments, counts=tuple(loop.count for loop in loops))
 
 
 def _div(op: Div, scope: Scope) -> Call:
@@ -300,6 +361,7 @@ _SAYINGS: dict[type[Operator], Callable[[Any, Scope], Call]] = {
     Activation: _activation,
     Add: _add,
     AvgPool2d: _pool,
+    BatchMatmul: _batch_matmul,
     Conv2d: _conv2d,
     Copy: _transpose,
     DepthwiseConv2d: _depthwise,
@@ -314,4 +376,5 @@ _SAYINGS: dict[type[Operator], Callable[[Any, Scope], Call]] = {
     Quantize: _quantize,
     Softmax: _softmax,
     Transpose: _transpose,
+    TransposeConv2d: _transpose_conv2d,
 }

@@ -47,6 +47,7 @@ class _Layer:
     quantisation: str
     statements: tuple[str, ...]
     returns_status: bool
+    counts: tuple[int, ...]
     call: str
     result: Any
 
@@ -142,6 +143,7 @@ def _layer(plan: Plan, position: int, symbols: dict[int, str]) -> _Layer:
         quantisation=quantisation_title(op),
         statements=call.statements,
         returns_status=call.returns_status,
+        counts=call.counts,
         call=_expression(step.kernel.function, call),
         result=plan.activations[op.output].span,
     )
@@ -151,7 +153,7 @@ def _expression(function: str, call: Call) -> str:
     """The call itself, broken between arguments where the line would be too long."""
     text = f"{function}({', '.join(call.arguments)})"
     start = "    return failed(" if call.returns_status else "    "
-    if len(start) + len(text) + len(");") <= _COLUMNS:
+    if 4 * len(call.counts) + len(start) + len(text) + len(");") <= _COLUMNS:
         return text
     wrapped = textwrap.wrap(", ".join(call.arguments), _COLUMNS - 8, break_long_words=False)
     return f"{function}(\n        " + "\n        ".join(wrapped) + ")"

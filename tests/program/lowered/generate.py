@@ -176,6 +176,7 @@ RECIPES: dict[str, Recipe] = {
     "gate_legacy": Recipe(Gate, ((1, 6, 6, 5),), explicit=False),
     "pools_explicit": Recipe(Pools, ((1, 3, 7, 6),)),
     "pools_legacy": Recipe(Pools, ((1, 3, 7, 6),), explicit=False),
+    "upsampling_explicit": Recipe(Upsampling, ((1, 1, 5, 4),)),
     "upsampling_legacy": Recipe(Upsampling, ((1, 1, 5, 4),), explicit=False),
     "bounds": Recipe(Bounds, ((3, 6),)),
     "matmul": Recipe(Matmul, ((2, 3, 4), (2, 4, 5))),
