@@ -95,7 +95,7 @@ def make_report(
         "accuracy": _accuracy(lowered, verdict),
         "instructions_per_inference": scale.instructions(ticks_per_run),
         "latency_us": scale.microseconds(ticks_per_run),
-        "kernels": plan.library,
+        "kernels": plan.kernels,
         "flash": {"code": image.flash.code, "constants": image.flash.constants, "total": image.flash.total},
         "ram": {
             "arena": image.ram.arena,
@@ -141,9 +141,9 @@ def _layer_costs(plan: Plan, ticks: Sequence[int], scale: _Scale) -> tuple[Layer
 
 def _kernels(plan: Plan) -> str:
     if not plan.regions.code_in_ram:
-        return plan.library
+        return plan.kernels
     held, all_bytes = plan.constant_bytes_in_ram, plan.constant_bytes
-    return f"{plan.library}, run from RAM with {held:,} of {all_bytes:,} bytes of constants"
+    return f"{plan.kernels}, run from RAM with {held:,} of {all_bytes:,} bytes of constants"
 
 
 def _accuracy(lowered: Lowered, verdict: Verdict) -> dict[str, float] | None:

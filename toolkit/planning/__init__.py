@@ -3,10 +3,22 @@
 from toolkit.planning.fit import Part, parts
 from toolkit.planning.planner import make_plan
 from toolkit.planning.regions import Place
-from toolkit.planning.types import Kernel, Placement, Plan, Regions, Span, Step, StorageFormat
+from toolkit.planning.types import (
+    OUR_KERNELS,
+    Kernel,
+    KernelLibrary,
+    Placement,
+    Plan,
+    Regions,
+    Span,
+    Step,
+    StorageFormat,
+)
 
 __all__ = [
+    "OUR_KERNELS",
     "Kernel",
+    "KernelLibrary",
     "Part",
     "Place",
     "Placement",

@@ -52,7 +52,7 @@ def check_fit(plan: Plan) -> None:
 def _advice(plan: Plan, memory: str) -> str:
     if memory == "flash":
         largest = max(plan.constants, key=lambda id: plan.tensor(id).nbytes)
-        readers = [step for step in plan.steps if largest in step.operator.inputs]
+        readers = [step for step in plan.steps if largest in (id for _, id in step.reads)]
         layer = readers[0].layer or f"operator {readers[0].operator.index}"
         nbytes = plan.tensor(largest).nbytes
         return (

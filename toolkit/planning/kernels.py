@@ -7,10 +7,14 @@ shapes and weights, and what a kernel needs is derived here for the library the 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
+from toolkit.board import Board, Isa
 from toolkit.errors import PlanError
-from toolkit.planning.types import Kernel
+from toolkit.planning import cmsis_nn
+from toolkit.planning.simplify import Graph
+from toolkit.planning.types import OUR_KERNELS, Kernel, KernelLibrary
 from toolkit.program.types import (
     Activation,
     Add,
@@ -34,14 +38,38 @@ from toolkit.program.types import (
     TransposeConv2d,
 )
 
-LIBRARY = "deploy kernels"
-"""Name of the kernel library in `firmware/kernels`."""
+OWN_PREFIX = "deploy_"
+"""What our functions' names begin with where they stand beside Arm's: `arm_` alone is Arm's there."""
 
 _MAX_AXES = 4  # of CMSIS-NN's dims struct
 
 
+def choose_kernels(graph: Graph, library: KernelLibrary, board: Board) -> tuple[Graph, list[Kernel]]:
+    """The kernel of every operator; the graph gains the constants that kernels need besides.
+
+    Raises:
+        PlanError: an operator has none.
+    """
+    kernels = [choose_kernel(op) for op in graph.operators]
+    if library is OUR_KERNELS:
+        return graph, kernels
+    isa = cmsis_nn.compiled_isa(board)
+    kernels = [_of_cmsis_nn(op, kernel, isa) for op, kernel in zip(graph.operators, kernels, strict=True)]
+    return cmsis_nn.with_kernel_sums(graph, kernels) if isa is Isa.MVE else (graph, kernels)
+
+
+def _of_cmsis_nn(op: Operator, ours: Kernel, isa: Isa) -> Kernel:
+    """Arm's function for an operator, or ours where it has none or is not right."""
+    if ours.function.startswith(OWN_PREFIX):
+        return replace(ours, reason="CMSIS-NN has no such function")
+    if reason := cmsis_nn.quirk_of(op, isa):
+        return replace(ours, function=OWN_PREFIX + ours.function, reason=reason)
+    first, second = cmsis_nn.scratch_of(op, isa)
+    return replace(ours, scratch=first + second, second_scratch=second)
+
+
 def choose_kernel(op: Operator) -> Kernel:
-    """The kernel that computes an operator.
+    """Our kernel that computes an operator, under the name of CMSIS-NN's API where that has the function.
 
     Raises:
         PlanError: there is none.

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from toolkit.board import Board
 from toolkit.planning.fit import check_fit
-from toolkit.planning.kernels import LIBRARY, choose_kernel
+from toolkit.planning.kernels import choose_kernels
 from toolkit.planning.memory import Block, Demand, allocate
 from toolkit.planning.regions import Place, choose_regions
 from toolkit.planning.simplify import Graph, simplify
 from toolkit.planning.tables import fuse_tables
-from toolkit.planning.types import Kernel, Placement, Plan, Span, Step
+from toolkit.planning.types import OUR_KERNELS, Kernel, KernelLibrary, Placement, Plan, Span, Step
 from toolkit.program.types import Operator, Program
 
 
@@ -23,6 +23,7 @@ def make_plan(
     model: str,
     layer_names: Sequence[str] = (),
     place: Place = Place.AUTO,
+    library: KernelLibrary = OUR_KERNELS,
 ) -> Plan:
     """Plan a program for a board.
 
@@ -32,23 +33,23 @@ def make_plan(
         model: name of the model, for messages and the rendered project.
         layer_names: name of the user's layer per instruction index; empty where unknown.
         place: where hot code and constants should be.
+        library: what computes the layers; those for which it is not right are computed by our own kernels.
 
     Raises:
         PlanError: an operator has no kernel, or the whole does not fit the board.
     """
-    graph = fuse_tables(simplify(program))
-    kernels = [choose_kernel(op) for op in graph.operators]
+    graph, kernels = choose_kernels(fuse_tables(simplify(program)), library, board)
     activations, scratch, arena = _place(graph, kernels)
     steps = tuple(
         Step(op, kernel, scratch[position], layer_names[op.index] if op.index < len(layer_names) else "")
         for position, (op, kernel) in enumerate(zip(graph.operators, kernels, strict=True))
     )
-    constants = (id for op in graph.operators for id in op.inputs if graph.tensors[id].constant is not None)
+    constants = (id for step in steps for _, id in step.reads if graph.tensors[id].constant is not None)
     plan = Plan(
         model=model,
         program=program,
         board=board,
-        library=LIBRARY,
+        library=library,
         tensors=graph.tensors,
         steps=steps,
         activations=activations,

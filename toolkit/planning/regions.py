@@ -17,6 +17,9 @@ from toolkit.program.types import Conv2d, DepthwiseConv2d, Operator, TransposeCo
 HOT_CODE = 16 * 1024
 """Bytes of kernels that run from RAM, an upper estimate for the kernels of one model."""
 
+HOT_CODE_OF_CMSIS_NN = 48 * 1024
+"""The same for Arm's library, which is compiled for speed alone."""
+
 _MARGIN = 2 * 1024
 
 
@@ -41,8 +44,9 @@ def choose_regions(plan: Plan, place: Place) -> Regions:
     if place is Place.FLASH or (place is Place.AUTO and not plan.board.flash.slow):
         return Regions()
     room = _room(plan.board, plan.arena)
+    hot_code = HOT_CODE if plan.library.folder is None else HOT_CODE_OF_CMSIS_NN
     if place is Place.RAM:
-        needed = HOT_CODE + plan.constant_bytes
+        needed = hot_code + plan.constant_bytes
         if needed > room:
             raise PlanError(
                 f"kernels and constants take {needed:,} bytes of RAM; beside the arena {max(room, 0):,} are free",
@@ -51,9 +55,9 @@ def choose_regions(plan: Plan, place: Place) -> Regions:
             )
         return Regions(code_in_ram=True, constants_in_ram=frozenset(plan.constants))
     room -= _MARGIN
-    if room < HOT_CODE:
+    if room < hot_code:
         return Regions()
-    room -= HOT_CODE
+    room -= hot_code
     chosen: set[int] = set()
     for id in sorted(plan.constants, key=lambda id: (-_reads_per_byte(plan, id), plan.tensor(id).nbytes)):
         if plan.tensor(id).nbytes <= room:
@@ -70,7 +74,7 @@ def _reads_per_byte(plan: Plan, id: int) -> float:
     """How often one inference reads each byte of a constant, roughly: weights once per pixel of the output."""
     reads = 0.0
     for step in plan.steps:
-        if id in step.operator.inputs:
+        if id in (read for _, read in step.reads):
             reads += _positions(step.operator) if id == getattr(step.operator, "weight", None) else 1.0
     return reads
 

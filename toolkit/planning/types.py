@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
+from pathlib import Path
 
 from toolkit.board import Board
 from toolkit.program.types import Operator, Program, Tensor
@@ -39,6 +40,23 @@ PROGRAM_FORMAT = StorageFormat()
 
 
 @dataclass(frozen=True, slots=True)
+class KernelLibrary:
+    """What computes the layers behind CMSIS-NN's public API.
+
+    Attributes:
+        name: for people, e.g. `Arm CMSIS-NN 7.0.0`.
+        folder: where Arm's library is; None for our own, which travels with every project.
+    """
+
+    name: str
+    folder: Path | None = None
+
+
+OUR_KERNELS = KernelLibrary("deploy kernels")
+"""The library in `firmware/kernels`."""
+
+
+@dataclass(frozen=True, slots=True)
 class Kernel:
     """A function of a kernel library, as planning sees it.
 
@@ -46,14 +64,22 @@ class Kernel:
         function: C name.
         takes, gives: storage formats of activations in and out.
         scratch: bytes of working memory one call needs.
+        second_scratch: of them, those at the end that are a buffer of their own (the second context of a transposed
+            convolution).
         in_place: the output may start at the address of the (first) input when that is not needed any more.
+        kernel_sum: id of a constant that planning made and the function finds in its context: per output the bias and
+            the part of the sum that does not depend on the input. None for functions that take none.
+        reason: why the function is ours although the plan uses another library; empty where that library's is used.
     """
 
     function: str
     takes: StorageFormat = PROGRAM_FORMAT
     gives: StorageFormat = PROGRAM_FORMAT
     scratch: int = 0
+    second_scratch: int = 0
     in_place: bool = False
+    kernel_sum: int | None = None
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +105,15 @@ class Step:
     kernel: Kernel
     scratch: Span | None
     layer: str
+
+    @property
+    def reads(self) -> tuple[tuple[str, int], ...]:
+        """Every tensor the call reads, constants that planning made for the kernel included: name and id."""
+        operands = ((name, getattr(self.operator, name)) for name in self.operator.operands)
+        pairs = [(name, id) for name, id in operands if id is not None]
+        if self.kernel.kernel_sum is not None:
+            pairs.append(("kernel_sum", self.kernel.kernel_sum))
+        return tuple(pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +154,7 @@ class Plan:
         model: name of the model, from its file.
         program: what is run.
         board: what it runs on.
-        library: name of the kernel library.
+        library: the kernel library.
         tensors: by id, those of the program and constants that planning made.
         steps: in execution order.
         activations: by tensor id, every tensor that has a place in the arena.
@@ -133,7 +168,7 @@ class Plan:
     model: str
     program: Program
     board: Board
-    library: str
+    library: KernelLibrary
     tensors: Mapping[int, Tensor]
     steps: tuple[Step, ...]
     activations: Mapping[int, Placement]
@@ -146,6 +181,14 @@ class Plan:
 
     def tensor(self, id: int) -> Tensor:
         return self.tensors[id]
+
+    @property
+    def kernels(self) -> str:
+        """The kernel library in a few words, and how many layers it computes where that is not all of them."""
+        ours = sum(1 for step in self.steps if step.kernel.reason)
+        if not ours:
+            return self.library.name
+        return f"{self.library.name}: {len(self.steps) - ours} of {len(self.steps)} layers, ours for {ours}"
 
     @property
     def constant_bytes(self) -> int:

@@ -31,9 +31,8 @@ def constant_symbols(plan: Plan) -> dict[int, str]:
     symbols: dict[int, str] = {}
     by_content: dict[tuple[str, bytes], str] = {}
     for position, step in enumerate(plan.steps):
-        for operand in step.operator.operands:
-            id = getattr(step.operator, operand)
-            if id is None or id in symbols or plan.tensor(id).constant is None:
+        for operand, id in step.reads:
+            if id in symbols or plan.tensor(id).constant is None:
                 continue
             tensor = plan.tensor(id)
             content = (tensor.dtype.value, tensor.constant or b"")

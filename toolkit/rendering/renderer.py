@@ -116,7 +116,7 @@ def _context(plan: Plan) -> dict[str, Any]:
         "version": __version__,
         "model": safe_text(plan.model),
         "board": plan.board,
-        "kernels": plan.library,
+        "kernels": plan.kernels,
         "macs": f"{plan.program.macs:,}",
         "constant_bytes": f"{plan.constant_bytes:,}",
         "arena": plan.arena,
@@ -188,7 +188,7 @@ def _constants(plan: Plan, symbols: dict[int, str]) -> list[dict[str, Any]]:
     constants = []
     for symbol, id in owners.items():
         tensor = plan.tensor(id)
-        readers = [position for position, step in enumerate(plan.steps) if id in step.operator.inputs]
+        readers = [position for position, step in enumerate(plan.steps) if id in (read for _, read in step.reads)]
         title = f"layer {readers[0]:02d}, {symbol.split('_', 3)[3]}: {_type(tensor)}"
         values = np.frombuffer(tensor.constant or b"", dtype=tensor.dtype.value).tolist()
         constants.append(
