@@ -8,12 +8,13 @@ calls.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import prod
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from toolkit.board import Board, Isa
 from toolkit.planning.simplify import Graph
@@ -245,13 +246,13 @@ def with_kernel_sums(graph: Graph, kernels: list[Kernel]) -> tuple[Graph, list[K
     return replace(graph, operators=tuple(operators), tensors=tensors), changed
 
 
-def kernel_sums(op: Linear, tensors: Any) -> np.ndarray[Any, np.dtype[np.int32]]:
+def kernel_sums(op: Linear, tensors: Mapping[int, Tensor]) -> npt.NDArray[np.int32]:
     """Per output: bias + input_offset * sum of (weight + filter_offset); int32 (outputs,)."""
-    weights = np.frombuffer(tensors[op.weight].constant, np.int8).reshape(op.outputs, op.depth)
-    sums = op.input_offset * (weights.sum(axis=1, dtype=np.int64) + op.depth * op.filter_offset)
-    if op.bias is not None:
-        sums = sums + np.frombuffer(tensors[op.bias].constant, np.int32)
-    return sums.astype(np.int32)
+    weights = np.frombuffer(tensors[op.weight].constant or b"", np.int8).reshape(op.outputs, op.depth)
+    sums = weights.sum(axis=1, dtype=np.int32) + np.int32(op.depth * op.filter_offset)
+    biases = np.frombuffer(tensors[op.bias].constant or b"", np.int32) if op.bias is not None else np.int32(0)
+    result: npt.NDArray[np.int32] = np.int32(op.input_offset) * sums + biases
+    return result
 
 
 def _rounded_up(value: int, to: int) -> int:
