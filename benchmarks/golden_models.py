@@ -60,7 +60,7 @@ def measure(name: str, board_name: str = "qemu-m33") -> Figures:
         raise SystemExit(f"{name} answers wrong: {verdict.difference}")
     per_s = board.emulator.instructions_per_s if board.emulator else 0
     return Figures(
-        instructions=verdict.ticks * per_s // verdict.ticks_per_s,
+        instructions=round(verdict.ticks * per_s / verdict.ticks_per_s),
         flash=image.flash.total,
         ram=image.ram.arena + image.ram.static + verdict.stack,
     )

@@ -1,5 +1,7 @@
 """What tests of several rooms need: golden models, planned and built."""
 
+import os
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -10,6 +12,9 @@ from toolkit.building import build
 from toolkit.planning import make_plan
 from toolkit.program import read_program
 from toolkit.rendering import render
+
+# cmake, ninja and the checkers are packages of the environment that runs the tests.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 
 GOLDEN = Path(__file__).parent / "golden" / "models"
 

@@ -24,11 +24,6 @@ void write(const uint8_t* data, size_t size);
 
 // A free-running counter that counts up and wraps at 2^32, and how fast it counts.
 uint32_t ticks();
-
-// The same at the beginning of a measurement: where a tick is long, right after one began, so that the same
-// work gives the same number of ticks every time.
-uint32_t first_tick();
-
 uint32_t ticks_per_second();
 
 Stack stack();

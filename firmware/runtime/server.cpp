@@ -170,7 +170,7 @@ void run(const Request& request) {
         const uint32_t count = whole ? u32(request.payload) : 1;
         last_run = {true, request.command, request.sequence, 0, 0};
         for (uint32_t i = 0; i < count && last_run.status == 0; ++i) {
-            const uint32_t start = port::first_tick();
+            const uint32_t start = port::ticks();
             last_run.status = whole ? model_invoke() : model_invoke_layer(u16(request.payload));
             last_run.ticks += static_cast<uint32_t>(port::ticks() - start);
         }

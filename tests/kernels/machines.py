@@ -22,10 +22,6 @@ class Machine:
     data: int = 0
     timer: int = 0
 
-    @property
-    def tools(self) -> tuple[str, ...]:
-        return ("cmake", "ninja", "arm-none-eabi-gcc", "qemu-system-arm") if self.board else ("cmake", "ninja", "gcc")
-
 
 HOST = Machine("host")
 M33 = Machine(

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from typing import TypeVar
 
 import pytest
 
@@ -13,13 +17,21 @@ from . import document, mutate
 from .document import Document, add_value, calls, plan
 from .samples import sample
 
+Result = TypeVar("Result")
+
 MUTANTS = 500
 """Of each sample; `python -m tests.program.mutate` reads many more."""
 
 
+def alone(function: Callable[..., Result], *arguments: object) -> Result:
+    """Calls a function in a process of its own: memory is measured, and other tests have used much."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as process:
+        return process.submit(function, *arguments).result()
+
+
 @pytest.mark.parametrize("name", mutate.SAMPLES)
 def test_mutants_are_refused_or_consistent(name: str) -> None:
-    report = mutate.run(name, MUTANTS, seed=1)
+    report = alone(mutate.run, name, MUTANTS, 1)
     assert sum(report.counts.values()) == MUTANTS
     # Both endings occur, so the mutants are neither too gentle nor too rough to test anything.
     assert report.counts["refused"] > MUTANTS / 2
@@ -32,6 +44,10 @@ def refused_in_time(data: bytes) -> str:
         read_program(data)
     assert time.process_time() - start < mutate.LONGEST_S
     return caught.value.what
+
+
+def refused_in_memory(data: bytes) -> tuple[str, int]:
+    return refused_in_time(data), mutate.peak_memory()
 
 
 def test_lists_that_share_their_elements_do_not_multiply_the_work() -> None:
@@ -71,9 +87,9 @@ def test_constants_cannot_be_copied_many_times_over() -> None:
         plan(content)["chains"][0]["instructions"].append({"instr_args": ("KernelCall", {**calls(content)[2]})})
         calls(content)[-1]["args"] = list(calls(content)[2]["args"])
     del plan(content)["chains"][0]["instructions"][2]
-    what = refused_in_time(document.dump(content))
+    what, peak = alone(refused_in_memory, document.dump(content))
     assert what == "the constants overlap: together they are larger than the file"
-    assert mutate.peak_memory() < mutate.LARGEST_BYTES
+    assert peak < mutate.LARGEST_BYTES
 
 
 def test_a_table_that_is_its_own_part_is_no_loop() -> None:

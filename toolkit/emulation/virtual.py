@@ -89,7 +89,7 @@ def _command(image: Image, emulator: Emulator) -> list[str]:
         *("-machine", emulator.machine),
         *("-display", "none", "-monitor", "none", "-nodefaults"),
         *("-serial", "stdio"),
-        *("-icount", "shift=0"),
+        *("-icount", "shift=7"),  # see `instructions_per_s` of the board
         *("-kernel", str(image.elf)),
     ]
 

@@ -59,10 +59,6 @@ uint32_t ticks() {
                                  static_cast<uint64_t>(now.tv_nsec));
 }
 
-uint32_t first_tick() {
-    return ticks();
-}
-
 uint32_t ticks_per_second() {
     return 1000000000;
 }

@@ -74,10 +74,6 @@ uint32_t ticks() {
     return m33_hw->dwt_cyccnt;
 }
 
-uint32_t first_tick() {
-    return ticks();
-}
-
 uint32_t ticks_per_second() {
     return clock_get_hz(clk_sys);
 }

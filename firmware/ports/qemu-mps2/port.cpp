@@ -59,26 +59,6 @@ uint32_t ticks() {
     return ~timer->value;  // it counts down
 }
 
-uint32_t first_tick() {
-    // A tick takes 50 instructions. Two readings 49 instructions apart are equal only when the first one is
-    // the first instruction of a tick; a round of 53 instructions tries all 50 positions.
-    uint32_t first;
-    uint32_t second;
-    __asm volatile(
-        "1: ldr %0, [%2]\n"
-        "   .rept 48\n"
-        "   nop\n"
-        "   .endr\n"
-        "   ldr %1, [%2]\n"
-        "   cmp %0, %1\n"
-        "   nop\n"
-        "   bne 1b\n"
-        : "=&r"(first), "=&r"(second)
-        : "r"(&timer->value)
-        : "cc", "memory");
-    return ticks();
-}
-
 uint32_t ticks_per_second() {
     return kClock;
 }
