@@ -42,7 +42,7 @@ def read_program(data: bytes, *, source: str = "program.pte") -> Program:
     """
     place = Place(source)
     container = Container(data, place)
-    plan, name = _select_plan(container)
+    plan, name = select_plan(container)
     where = place if name == _PREFERRED_METHOD else place.inside(f"method '{quote(name)}'")
     values = Values(container, plan, data)
     calls = _read_calls(plan, values, where)
@@ -60,7 +60,7 @@ def read_program(data: bytes, *, source: str = "program.pte") -> Program:
     )
 
 
-def _select_plan(container: Container) -> tuple[TableView, str]:
+def select_plan(container: Container) -> tuple[TableView, str]:
     """The execution plan of `forward`, or the only one, with its name."""
     plans = container.root.tables("execution_plan")
     named = [(plan, plan.string("name") or "") for plan in plans]

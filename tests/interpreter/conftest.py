@@ -1,0 +1,48 @@
+"""What the tests of this folder share: real programs, and ExecuTorch's runtime as the wheel brings it."""
+
+import importlib.util
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from toolkit.building.tools import HOST_GCC, require
+
+ROOT = Path(__file__).parents[2]
+GOLDEN = {
+    name: ROOT / "tests" / "golden" / "models" / name / f"{name}.pte" for name in ("ds_cnn", "resnet8", "mbv1", "dae")
+}
+LOWERED = {path.stem: path for path in sorted((ROOT / "tests" / "program" / "lowered").glob("*.pte"))}
+PROGRAMS = GOLDEN | LOWERED
+
+
+@pytest.fixture(scope="session")
+def wheel() -> Path:
+    """Folder of the installed Python package: public headers, and the runtime as a library of this computer."""
+    spec = importlib.util.find_spec("executorch")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+@pytest.fixture(scope="session")
+def header_flags(wheel) -> list[str]:
+    """Compiler flags by which the public headers are found, as system headers."""
+    include = wheel / "include"
+    c10 = include / "executorch" / "runtime" / "core" / "portable_type" / "c10"
+    return ["-std=c++17", "-DC10_USING_CUSTOM_GENERATED_MACROS", "-isystem", str(include), "-isystem", str(c10)]
+
+
+@pytest.fixture(scope="session")
+def host_program(wheel, header_flags, tmp_path_factory):
+    """Builds a C++ program of this folder against the wheel's runtime; its path."""
+
+    def build(source: Path) -> Path:
+        program = tmp_path_factory.mktemp("host") / source.stem
+        link = [f"-L{wheel / 'lib'}", "-lexecutorch", f"-Wl,-rpath,{wheel / 'lib'}"]
+        command = [str(require(HOST_GCC)), "-O1", "-Wall", "-Wextra", "-Werror", *header_flags, str(source)]
+        done = subprocess.run([*command, "-o", str(program), *link], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return program
+
+    return build
