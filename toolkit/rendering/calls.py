@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from toolkit.planning.cmsis_nn import ADD_LEFT_SHIFT
 from toolkit.planning.types import Plan, Step
 from toolkit.program.types import (
     Activation,
@@ -34,9 +35,6 @@ from toolkit.program.types import (
     TransposeConv2d,
 )
 from toolkit.rendering.broadcasting import loops_of
-
-ADD_LEFT_SHIFT = 20
-"""ExecuTorch's scales for quantized_add assume it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,15 +71,45 @@ class Scope:
     def output(self, c_type: str = "int8_t") -> str:
         return self.operand(self.step.operator.output, c_type)
 
+    @property
+    def function(self) -> str:
+        """The kernel's name."""
+        return self.step.kernel.function
+
     def size(self, id: int) -> int:
         return self.plan.tensor(id).size
 
     @property
     def context(self) -> str:
-        """The statement that declares the kernel's working memory."""
-        scratch = self.step.scratch
-        value = f"{{at<void>({scratch.offset}), {scratch.nbytes}}}" if scratch else "{nullptr, 0}"
+        """The statement that declares the kernel's working memory, or the sums it takes in its place."""
+        kernel, scratch = self.step.kernel, self.step.scratch
+        value = "{nullptr, 0}"
+        if kernel.kernel_sum is not None:
+            sums = f"const_cast<int32_t*>({self.symbols[kernel.kernel_sum]})"
+            value = f"{{{sums}, {self.plan.tensor(kernel.kernel_sum).nbytes}}}"
+        elif scratch:
+            value = f"{{at<void>({scratch.offset}), {scratch.nbytes - kernel.second_scratch}}}"
         return f"const cmsis_nn_context context = {value};"
+
+    @property
+    def second_context(self) -> str:
+        """The statement that declares the second working memory of a transposed convolution."""
+        scratch, nbytes = self.step.scratch, self.step.kernel.second_scratch
+        offset = scratch.offset + scratch.nbytes - nbytes if scratch else 0
+        value = f"{{at<void>({offset}), {nbytes}}}" if nbytes else "{nullptr, 0}"
+        return f"const cmsis_nn_context reverse_context = {value};"
+
+    def suffices(self, needed: str, context: str = "context") -> tuple[str, ...]:
+        """Statements that refuse to call a kernel of Arm's library that needs more memory than planned.
+
+        Releases of that library differ in what they ask for; ours asks for what planning knows.
+        """
+        if self.plan.library.folder is None or self.step.kernel.reason:
+            return ()
+        return (
+            f"const int32_t for_{context} = {needed};",
+            f"if (for_{context} > {context}.size) return failed(ARM_CMSIS_NN_ARG_ERROR);",
+        )
 
 
 def say(step: Step, plan: Plan, symbols: dict[int, str]) -> Call:
@@ -107,6 +135,7 @@ def _float(value: float) -> str:
 
 
 def _convolution(op: Conv2d | DepthwiseConv2d, scope: Scope, struct: str, filter_shape: Shape) -> Call:
+    needed = f"{scope.function}_get_buffer_size(&params, &input, &filter, &output)"
     statements = [
         scope.context,
         f"{struct} params{{}};",
@@ -122,6 +151,7 @@ def _convolution(op: Conv2d | DepthwiseConv2d, scope: Scope, struct: str, filter
         _dims("filter", filter_shape),
         _dims("bias", (op.output_shape[3],)),
         _dims("output", op.output_shape),
+        *scope.suffices(needed),
     ]
     bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
     arguments = (
@@ -152,7 +182,7 @@ def _depthwise(op: DepthwiseConv2d, scope: Scope) -> Call:
 def _transpose_conv2d(op: TransposeConv2d, scope: Scope) -> Call:
     statements = (
         scope.context,
-        "const cmsis_nn_context reverse_context = {nullptr, 0};",
+        scope.second_context,
         "cmsis_nn_transpose_conv_params params{};",
         f"params.input_offset = {op.input_offset};",
         f"params.output_offset = {op.output_offset};",
@@ -166,6 +196,10 @@ def _transpose_conv2d(op: TransposeConv2d, scope: Scope) -> Call:
         _dims("filter", (op.output_shape[3], *op.kernel, op.input_shape[3])),
         _dims("bias", (op.output_shape[3],)),
         _dims("output", op.output_shape),
+        *scope.suffices("arm_transpose_conv_s8_get_buffer_size(&params, &input, &filter, &output)"),
+        *scope.suffices(
+            "arm_transpose_conv_s8_get_reverse_conv_buffer_size(&params, &input, &filter)", "reverse_context"
+        ),
     )
     bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
     arguments = (
@@ -219,6 +253,7 @@ def _linear(op: Linear, scope: Scope) -> Call:
         f"const cmsis_nn_dims filter = {{{op.depth}, 1, 1, {op.outputs}}};",
         f"const cmsis_nn_dims bias = {{1, 1, 1, {op.outputs}}};",
         f"const cmsis_nn_dims output = {{{op.rows}, 1, 1, {op.outputs}}};",
+        *scope.suffices("arm_fully_connected_s8_get_buffer_size(&filter)"),
     ]
     bias = "nullptr" if op.bias is None else scope.symbols[op.bias]
     arguments = (
@@ -306,6 +341,7 @@ def _activation(op: Activation, scope: Scope) -> Call:
 
 
 def _pool(op: AvgPool2d | MaxPool2d, scope: Scope) -> Call:
+    needed = f"arm_avgpool_s8_get_buffer_size({op.output_shape[2]}, {op.input_shape[3]})"
     low, high = (op.activation_min, op.activation_max) if isinstance(op, MaxPool2d) else (-128, 127)
     statements = (
         scope.context,
@@ -316,6 +352,7 @@ def _pool(op: AvgPool2d | MaxPool2d, scope: Scope) -> Call:
         _dims("input", op.input_shape),
         _dims("filter", (1, *op.kernel, 1)),
         _dims("output", op.output_shape),
+        *(scope.suffices(needed) if isinstance(op, AvgPool2d) else ()),
     )
     arguments = (
         *("&context", "&params", "&input", scope.operand(op.input)),

@@ -32,7 +32,8 @@ C_TYPES = {
 
 _COLUMNS = 110
 MANIFEST = "rendered.json"
-"""Names the board and the files of a rendered project, and whether its kernels run from RAM."""
+"""Names the board and the files of a rendered project, the folder of the CMSIS-NN it is rendered for (or null), and
+whether its kernels run from RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,13 +64,22 @@ def render(plan: Plan, folder: Path) -> None:
     """
     files = _texts(plan) | _copies(plan)
     try:
-        _write(files, folder, {"board": plan.board.name, "kernels_in_ram": plan.regions.code_in_ram})
+        _write(files, folder, _about(plan))
     except OSError as error:
         raise DeployError(
             f"cannot write the project: {error.strerror}",
             where=str(error.filename or folder),
             hint="Choose another folder with --out.",
         ) from None
+
+
+def _about(plan: Plan) -> dict[str, Any]:
+    """What building needs to know of a project besides its files."""
+    return {
+        "board": plan.board.name,
+        "kernels_in_ram": plan.regions.code_in_ram,
+        "cmsis_nn": str(plan.library.folder) if plan.library.folder else None,
+    }
 
 
 def _texts(plan: Plan) -> dict[str, bytes]:
@@ -105,9 +115,12 @@ def _copies(plan: Plan) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".j2"
     }
+    modules = ["kernels.cmake"]
     if plan.board.toolchain == "arm-none-eabi":
-        files["cmake/arm-none-eabi.cmake"] = (resource("cmake") / "arm-none-eabi.cmake").read_bytes()
-    return files
+        modules.append("arm-none-eabi.cmake")
+    if plan.library.folder is not None:
+        modules.append("FindCmsisNN.cmake")
+    return files | {f"cmake/{name}": (resource("cmake") / name).read_bytes() for name in modules}
 
 
 def _context(plan: Plan) -> dict[str, Any]:
@@ -117,6 +130,8 @@ def _context(plan: Plan) -> dict[str, Any]:
         "model": safe_text(plan.model),
         "board": plan.board,
         "kernels": plan.kernels,
+        "cmsis_nn": str(plan.library.folder) if plan.library.folder else "",
+        "ours_beside": any(step.kernel.function.startswith("deploy_arm_") for step in plan.steps),
         "macs": f"{plan.program.macs:,}",
         "constant_bytes": f"{plan.constant_bytes:,}",
         "arena": plan.arena,
