@@ -3,9 +3,12 @@
 from collections import Counter
 from textwrap import dedent, indent
 
+import numpy as np
 import pytest
 
-from toolkit.lowering import load_model, lower
+from toolkit.lowering import float_outputs, load_model, lower, quantized_outputs
+from toolkit.program import read_program
+from toolkit.reference import execute
 
 HEAD = """\
 import torch
@@ -84,3 +87,20 @@ def work(pte):
     """How often a program calls each operator that computes: without conversions, transposes and views."""
     moves = {"cortex_m::quantize_per_tensor", "cortex_m::dequantize_per_tensor", "cortex_m::transpose"}
     return Counter(name.removeprefix("cortex_m::") for name in instructions(pte) if name not in moves)
+
+
+def assert_close(model, program):
+    """The quantised model and the program compute what the float model does, but for a few steps of int8."""
+    expected = float_outputs(model, model.evaluation)
+    widest = max(np.abs(array).max() for sample in (*expected, *model.evaluation) for array in sample)
+    for got in (quantized_outputs(program, model.evaluation), executed(program.pte, model.evaluation)):
+        for outputs, others in zip(expected, got, strict=True):
+            assert [array.shape for array in outputs] == [array.shape for array in others]
+            for one, other in zip(outputs, others, strict=True):
+                np.testing.assert_allclose(other, one, rtol=0, atol=0.02 * widest)
+
+
+def executed(pte, inputs):
+    """Outputs of a serialised program, as the device must give them."""
+    program = read_program(pte)
+    return tuple(execute(program, sample).outputs for sample in inputs)

@@ -25,31 +25,17 @@ def failure(load):
 @pytest.mark.parametrize(
     ("forward", "layers", "tensors", "layer", "operator", "hint"),
     [
-        ("self.rnn(x)[0]", "self.rnn = nn.LSTM(8, 4, batch_first=True)", "torch.randn(1, 3, 8)", "rnn (LSTM)",
-         "sigmoid (9 times)", "Conv1d layers over a window"),
+        ("self.rnn(x)[0]", "self.rnn = nn.LSTM(8, 4, batch_first=True)", "torch.randn(1, 2, 8)", "rnn (LSTM)",
+         "sigmoid (6 times)", "Conv1d layers over a window"),
         ("self.fc(self.norm(x))", "self.norm = nn.LayerNorm(8)\nself.fc = nn.Linear(8, 2)", VECTOR, "norm (LayerNorm)",
          "native_layer_norm", "Use BatchNorm"),
-        ("self.act(self.conv(x))", f"{CONV}\nself.act = nn.LeakyReLU()", IMAGE, "act (LeakyReLU)", "leaky_relu",
-         "Use ReLU"),
-        ("self.act(x)", "self.act = nn.ReLU()", IMAGE, "act (ReLU)", "clamp", "directly before it"),
         ("torch.cat([self.conv(x), self.conv(x)], 1)", CONV, IMAGE, "in forward()", "cat", "joining tensors"),
         ("F.log_softmax(self.fc(x), 1)", "self.fc = nn.Linear(8, 4)", VECTOR, "in forward()", "_log_softmax",
          "Leave it out"),
-        ("self.up(x)", "self.up = nn.ConvTranspose2d(3, 3, 3, groups=3)", IMAGE, "up (ConvTranspose2d)", "convolution",
-         "cannot have groups"),
-        ("self.up(x)", "self.up = nn.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1)", IMAGE,
-         "up (ConvTranspose2d)", "convolution", "output_padding"),
-        ("self.up(x)", "self.up = nn.ConvTranspose1d(3, 4, 3)", "torch.randn(1, 3, 8)", "up (ConvTranspose1d)",
-         "convolution", "Only two-dimensional"),
+        ("self.conv(x) * self.conv(x).mean((2, 3), keepdim=True)", CONV, IMAGE, "in forward()", "mul", "same shape"),
         ("self.c(x)", "self.c = nn.Conv3d(3, 4, 3)", "torch.randn(1, 3, 8, 8, 8)", "c (Conv3d)", "convolution",
          "one- and two-dimensional"),
         ("self.conv(x)", CONV, "torch.randn(3, 8, 8)", "conv (Conv2d)", "convolution", "batch dimension"),
-        ("self.pool(self.conv(x))", f"{CONV}\nself.pool = nn.MaxPool2d(4, ceil_mode=True)", IMAGE, "pool (MaxPool2d)",
-         "max_pool2d_with_indices", "ceil_mode"),
-        ("F.avg_pool2d(self.conv(x), 2, divisor_override=3)", CONV, IMAGE, "in forward()", "avg_pool2d",
-         "divisor_override"),
-        ("F.adaptive_avg_pool2d(self.conv(x), 4)", CONV, IMAGE, "in forward()", "_adaptive_avg_pool2d",
-         "must divide the input size"),
     ],
 )  # fmt: skip
 def test_a_layer_that_would_stay_in_float(failure, forward, layers, tensors, layer, operator, hint):
@@ -65,13 +51,29 @@ def test_a_layer_that_would_stay_in_float(failure, forward, layers, tensors, lay
     assert error.where == "net.py"
 
 
+SPATIAL = {
+    "a (ConvTranspose2d)": ("nn.ConvTranspose2d(3, 3, 3, groups=3)", "cannot have groups"),
+    "b (ConvTranspose2d)": ("nn.ConvTranspose2d(3, 4, 3, stride=2, output_padding=1)", "output_padding"),
+    "c (ConvTranspose2d)": ("nn.ConvTranspose2d(3, 4, 3, dilation=2)", "cannot be dilated"),
+    "d (MaxPool2d)": ("nn.MaxPool2d(3, ceil_mode=True)", "ceil_mode is not supported"),
+    "e (MaxPool2d)": ("nn.MaxPool2d(2, dilation=2)", "dilated pooling"),
+    "f (AvgPool2d)": ("nn.AvgPool2d(2, divisor_override=3)", "divisor_override"),
+    "g (AdaptiveAvgPool2d)": ("nn.AdaptiveAvgPool2d(3)", "must divide the input size"),
+}
+
+
 def test_all_of_them_are_named_at_once(failure):
+    """Also those at which the passes of executorch would stop without a name."""
+    names = [title[0] for title in SPATIAL]
     error = failure(
-        "self.b(torch.relu(self.a(x)))", "self.a = nn.LayerNorm(8)\nself.b = nn.Softmax(0)", "torch.randn(2, 8)"
+        f"({', '.join(f'self.{name}(x)' for name in names)})",
+        "\n".join(f"self.{name} = {layer}" for name, (layer, _) in zip(names, SPATIAL.values(), strict=True)),
     )
-    listed = [line for line in error.what.splitlines() if line.startswith("    ") and line[4] != " "]
-    assert error.what.startswith("3 parts of the model")
-    assert [line.split(":")[0].strip() for line in listed] == ["a (LayerNorm)", "in forward()", "b (Softmax)"]
+    lines = error.what.splitlines()
+    assert lines[0].startswith("7 parts of the model")
+    assert [line.split(":")[0].strip() for line in lines[1::2]] == list(SPATIAL)
+    for line, (_, hint) in zip(lines[2::2], SPATIAL.values(), strict=True):
+        assert hint in line
 
 
 def test_a_path_that_depends_on_the_data(failure):
@@ -93,3 +95,10 @@ def test_a_failure_inside_the_libraries_is_one_line_of_the_user(failure):
     assert error.where == "net.py:11"
     assert error.hint == "return x * x.max().item()"
     assert "\n" not in error.what
+
+
+def test_a_value_that_is_not_a_number(failure):
+    error = failure("torch.log(x)")
+    assert error.what == "the model computes NaN or infinity for calibration input 0"
+    error = failure("1 / (x - x)")
+    assert error.what == "the model computes NaN or infinity for calibration input 0"

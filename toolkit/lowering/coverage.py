@@ -10,6 +10,7 @@ from typing import Any
 
 from toolkit.errors import LoweringError
 from toolkit.lowering.source import installed, shown
+from toolkit.lowering.standins import FUSED, QUANTIZE, operator_of
 from toolkit.program.signatures import SIGNATURES
 
 _WHY = (
@@ -54,7 +55,7 @@ def steps_of(program: Any) -> tuple[Step, ...]:
         for instruction in plan.chains[0].instructions
         if hasattr(instruction.instr_args, "op_index")
     ]
-    nodes = iter([node for node in program.exported_program().graph.nodes if _operator(node) in set(calls)])
+    nodes = iter([node for node in program.exported_program().graph.nodes if operator_of(node) in set(calls)])
     return tuple(_VIEW if call == _VIEW.operator else _step(next(nodes)) for call in calls)
 
 
@@ -91,7 +92,7 @@ def obstacles(edge: Any) -> tuple[Step, ...]:
 
 def _obstacles(graph: Any) -> Iterator[tuple[Any, str]]:
     for node in graph.nodes:
-        name = _operator(node)
+        name = operator_of(node)
         if not name.startswith("aten::"):
             continue
         reason = ""
@@ -101,19 +102,23 @@ def _obstacles(graph: Any) -> Iterator[tuple[Any, str]]:
             reason = "divisor_override is not supported." if len(node.args) > 6 and node.args[6] is not None else ""
         elif name in ("aten::max_pool2d", "aten::max_pool2d_with_indices"):
             reason = _max_pool_obstacle(node)
-        if reason or not _ends_quantized(node):
+        if reason or name in _NEVER or not _ends_quantized(node):
             yield node, reason or _hint(name, _layer(node)[1])
 
 
-_FUSED = ("aten::relu", "aten::hardtanh", "aten::clamp", "aten::hardsigmoid")
+_NEVER = (
+    *("aten::_adaptive_avg_pool2d", "aten::adaptive_max_pool2d", "aten::cat", "aten::slice_copy", "aten::select_copy"),
+    *("aten::split_with_sizes_copy", "aten::native_layer_norm", "aten::_log_softmax", "aten::upsample_nearest2d"),
+)
+"""Some of what no pass lowers although its result is quantised, so that an early stop names them too."""
 
 
 def _ends_quantized(node: Any) -> bool:
     """The result is quantised, at once or behind the activation that is computed with it."""
     users = list(node.users)
-    if any(_operator(user).startswith("quantized_decomposed::quantize") for user in users):
+    if any(operator_of(user) == QUANTIZE for user in users):
         return True
-    return any(_operator(user) in _FUSED or "getitem" in str(user.target) for user in users) and any(
+    return any(operator_of(user) in FUSED or "getitem" in str(user.target) for user in users) and any(
         _ends_quantized(user) for user in users
     )
 
@@ -141,14 +146,8 @@ def _max_pool_obstacle(node: Any) -> str:
     return "The indices of a max pooling are not available." if any(users) else ""
 
 
-def _operator(node: Any) -> str:
-    """The operator a node calls, `namespace::name`; empty for anything else (allocations, views, tuples)."""
-    schema = getattr(getattr(node, "target", None), "_schema", None)
-    return str(schema.name) if schema is not None else ""
-
-
 def _step(node: Any, obstacle: str = "") -> Step:
-    operator = _operator(node)
+    operator = operator_of(node)
     lowered = _runs(node, operator) and not obstacle
     layer, kind = _layer(node)
     hint = "" if lowered else obstacle or _hint(operator, kind)
@@ -188,25 +187,18 @@ def _hint(operator: str, kind: str) -> str:
         if re.search(pattern, f"{operator} {kind}"):
             return text
     return (
-        "What does lower: convolutions, linear layers, average and max pooling, softmax, sums and products of equal "
-        "shapes, ReLU behind one of these, sigmoid, tanh, SiLU, GELU, Hardswish, Hardsigmoid."
+        "What does lower: convolutions, linear layers, BatchNorm, average and max pooling, softmax, sums and products "
+        "of equal shapes, and any function of the single elements of one tensor."
     )
 
 
 _HINTS = (
     (r" (LSTM|GRU|RNN)(Cell)?$", "Recurrent layers stay in float. Use Conv1d layers over a window of samples instead."),
     (r" (Multihead|Transformer)|scaled_dot_product", "Attention stays in float."),
-    (r"layer_norm|group_norm|instance_norm", "Use BatchNorm behind a convolution: it folds into the weights."),
-    (r"batch_norm", "BatchNorm folds only into the convolution or linear layer directly before it."),
-    (
-        r"::(clamp|relu|hardtanh|hardsigmoid|hardswish)\b",
-        "It runs only as part of the convolution or linear layer directly before it; a ReLU also behind a sum or a max "
-        "pooling.",
-    ),
+    (r"layer_norm|group_norm|instance_norm", "Use BatchNorm: its numbers are constants when the model runs."),
     (
         r"::(add|sub|mul|div)\b",
-        "Both operands must have the same shape; a number counts as another shape. Scale the inputs before they reach "
-        "the model, and fold constant factors into a layer.",
+        "Both operands must have the same shape, or one must be a constant: a single number, or one per channel.",
     ),
     (r"::convolution\b", "A convolution must have a batch dimension and constant weights."),
     (r"::_?log_softmax\b", "Leave it out: the largest output is the same without it."),
@@ -216,5 +208,4 @@ _HINTS = (
     (r"::mean\b", "Only the mean over all of height and width, or over the samples of a signal, lowers."),
     (r"::copy_", "A model that keeps state between calls is not supported: make the state an input and an output."),
     (r"::(cat|stack|split\w*|slice\w*|select\w*|index\w*)\b", "Cutting and joining tensors is not supported."),
-    (r"::(leaky_relu|elu|prelu|where|gt)\b", "Use ReLU, or one of sigmoid, tanh, SiLU, GELU, Hardswish."),
 )

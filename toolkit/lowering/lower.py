@@ -13,11 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import LoweringError
 from toolkit.lowering.coverage import Step, check_coverage, obstacles, steps_of
+from toolkit.lowering.layout import sink_transposes
 from toolkit.lowering.model import Model
 from toolkit.lowering.quiet import quiet
 from toolkit.lowering.reference import inference_copy
 from toolkit.lowering.source import first_lines, installed, shown
 from toolkit.lowering.spelling import respell
+from toolkit.lowering.standins import hold_int8, settle
+from toolkit.lowering.tables import tabulate
 
 if TYPE_CHECKING:
     from executorch.backends.cortex_m.target_config import CortexMTargetConfig
@@ -96,21 +99,40 @@ def _export(module: Any, inputs: tuple[Any, ...], where: str) -> Any:
 
 def _quantize(exported: Any, model: Model, where: str) -> Any:
     """The program with observers put in, run on the calibration data, and converted to quantise/dequantise pairs."""
-    import torch
     from executorch.backends.cortex_m.quantizer.quantizer import CortexMQuantizer
     from torchao.quantization.pt2e.quantize_pt2e import convert_pt2e, prepare_pt2e
 
     try:
         module = respell(exported.module(check_guards=False), where)
         prepared = prepare_pt2e(module, CortexMQuantizer(use_explicit_layout=True))
-        with torch.no_grad():
-            for sample in model.calibration:
-                prepared(*sample)
+        for number, sample in enumerate(model.calibration):
+            _observe(prepared, sample, number, where)
         return convert_pt2e(prepared)
     except LoweringError:
         raise
     except Exception as error:
         raise _step_error("quantising the model failed", error, where) from error
+
+
+def _observe(prepared: Any, sample: tuple[Any, ...], number: int, where: str) -> None:
+    """Run the observed program on one calibration input."""
+    import torch
+    from torch.utils import _pytree
+
+    try:
+        with torch.no_grad():
+            outputs = prepared(*(tensor.clone() for tensor in sample))  # in-place layers write into their inputs
+        finite = all(bool(torch.isfinite(output).all()) for output in _pytree.tree_leaves(outputs))
+    except RuntimeError as error:
+        if "not finite" not in str(error):  # what an observer says of the range it has seen
+            raise
+        finite = False
+    if not finite:
+        raise LoweringError(
+            f"the model computes NaN or infinity for calibration input {number}",
+            where=where,
+            hint="Look for logarithms and roots of negative numbers, and divisions by zero.",
+        )
 
 
 def _lower(quantized: Any, model: Model, target: CortexMTargetConfig, where: str) -> Any:
@@ -123,12 +145,14 @@ def _lower(quantized: Any, model: Model, target: CortexMTargetConfig, where: str
     try:
         exported = torch.export.export(quantized, model.example_inputs, strict=True)
         edge = to_edge(exported, compile_config=cortex_m_edge_compile_config())
+        program = hold_int8(tabulate(edge.exported_program()))
     except Exception as error:
         raise _step_error("lowering the quantised model failed", error, where) from error
-    left = obstacles(edge.exported_program())
+    left = obstacles(program)
     try:
-        passes = CortexMPassManager(edge.exported_program(), target_config=target, use_explicit_layout=True)
-        return EdgeProgramManager(passes.transform(), compile_config=cortex_m_edge_compile_config()).to_executorch()
+        passes = CortexMPassManager(program, target_config=target, use_explicit_layout=True)
+        program = sink_transposes(settle(passes.transform()))
+        return EdgeProgramManager(program, compile_config=cortex_m_edge_compile_config()).to_executorch()
     except Exception as error:
         # The passes stop at the first such layer without naming it.
         check_coverage(left, where)

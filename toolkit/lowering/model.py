@@ -79,6 +79,8 @@ def load_model(spec: str, *, random_calibration: int | None = None, warn: Callab
     source = parse_source(spec)
     if source.path is not None and source.path.suffix.lower() == ".pt2":
         return _load_exported(source.path, random_calibration, warn)
+    import torch  # noqa: F401 - before the user's folder is searched, where a file may be named like one that torch imports
+
     return _ModelFile(source, import_source(source)).load(random_calibration, warn)
 
 
@@ -188,7 +190,7 @@ class _ModelFile:
 
         where = self.where("example_inputs")
         with user_code(where, self.folder, "the model, run on example_inputs(),"), torch.no_grad():
-            outputs = _pytree.tree_leaves(inference_copy(network)(*example))
+            outputs = _pytree.tree_leaves(inference_copy(network)(*(tensor.clone() for tensor in example)))
         for output in outputs:
             if not isinstance(output, torch.Tensor):
                 raise ModelError(

@@ -6,7 +6,6 @@ import copy
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 if TYPE_CHECKING:
@@ -17,10 +16,9 @@ Arrays = tuple[NDArray[Any], ...]
 
 
 def inference_copy(module: Any) -> Any:
-    """A deep copy of a `torch.nn.Module` in eval mode, on the CPU, its tensors row-major and without gradients.
+    """A deep copy of a `torch.nn.Module` in eval mode, on the CPU, its tensors contiguous and without gradients.
 
-    The strides of a weight tell the lowering which memory format the model is in, also where both describe the same
-    bytes, so they are rewritten and not only made contiguous.
+    Contiguous, because a channels-last weight makes the exporter take what follows for channels-last too.
     """
     import torch
 
@@ -31,7 +29,7 @@ def inference_copy(module: Any) -> Any:
         _bake(layer)
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.requires_grad_(False)
-        tensor.data = tensor.data.clone(memory_format=torch.contiguous_format)
+        tensor.data = tensor.data.contiguous()
     return module
 
 
@@ -60,7 +58,7 @@ def run(module: Any, inputs: Iterable[Arrays]) -> tuple[Arrays, ...]:
     results = []
     with torch.no_grad():
         for sample in inputs:
-            outputs = module(*(torch.from_numpy(np.ascontiguousarray(array)) for array in sample))
+            outputs = module(*(torch.tensor(array) for array in sample))  # copies: in-place layers write into them
             results.append(tuple(leaf.contiguous().numpy() for leaf in _pytree.tree_leaves(outputs)))
     return tuple(results)
 

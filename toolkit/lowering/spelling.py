@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from toolkit.errors import LoweringError
+from toolkit.lowering.affine import arithmetic, batch_norm, call
 from toolkit.lowering.coverage import line_of
 
 _HEIGHT = -2  # where a signal (batch, channels, samples) gets its dimension of one to become an image
@@ -70,16 +71,12 @@ def _rules() -> dict[str, Callable[[Any], Any]]:
         "aten.adaptive_max_pool1d.default": _adaptive_pool,
         "aten.adaptive_max_pool2d.default": _adaptive_pool,
         "aten.mean.dim": _mean_over_samples,
+        "aten.batch_norm.default": batch_norm,
+        "aten.add.Tensor": arithmetic,
+        "aten.sub.Tensor": arithmetic,
+        "aten.mul.Tensor": arithmetic,
+        "aten.div.Tensor": arithmetic,
     }
-
-
-def _call(before: Any, target: Any, *args: Any) -> Any:
-    """A new node in front of another, of the same layer and line of the user's code."""
-    with before.graph.inserting_before(before):
-        node = before.graph.call_function(target, args)
-    node.meta = dict(before.meta)
-    node.meta["val"] = target(*(arg.meta["val"] if hasattr(arg, "meta") else arg for arg in args))
-    return node
 
 
 def _arguments(node: Any) -> dict[str, Any]:
@@ -95,7 +92,7 @@ def _relu6(node: Any) -> Any:
     from torch.ops import aten
 
     in_place = node.target is aten.relu6_.default
-    return _call(node, (aten.hardtanh_ if in_place else aten.hardtanh).default, node.args[0], 0.0, 6.0)
+    return call(node, (aten.hardtanh_ if in_place else aten.hardtanh).default, node.args[0], 0.0, 6.0)
 
 
 def _dropout(node: Any) -> Any:
@@ -111,7 +108,7 @@ def _memory_format(node: Any) -> Any:
     source = node.args[0]
     if node.kwargs.get("memory_format") is None or node.meta["val"].dtype != source.meta["val"].dtype:
         return None
-    clone = _call(node, aten.clone.default, source)
+    clone = call(node, aten.clone.default, source)
     clone.meta["val"] = source.meta["val"].clone()
     return clone
 
@@ -127,9 +124,9 @@ def _named_padding(node: Any) -> Any:
     padding, source = [t // 2 for t in total], a["input"]
     if any(t % 2 for t in total):
         ends = [end for t in reversed(total) for end in (t // 2, t - t // 2)]
-        source, padding = _call(node, aten.pad.default, source, ends), [0] * rank
+        source, padding = call(node, aten.pad.default, source, ends), [0] * rank
     target = (aten.conv1d if rank == 1 else aten.conv2d).default
-    return _call(node, target, source, a["weight"], a["bias"], stride, padding, dilation, a["groups"])
+    return call(node, target, source, a["weight"], a["bias"], stride, padding, dilation, a["groups"])
 
 
 def _max_pool1d(node: Any) -> Any:
@@ -138,9 +135,9 @@ def _max_pool1d(node: Any) -> Any:
     a = _arguments(node)
     kernel, padding, dilation = _each(a["kernel_size"], 1), _each(a["padding"], 1), _each(a["dilation"], 1)
     stride = _each(a["stride"], 1) or kernel
-    image = _call(node, aten.unsqueeze.default, a["self"], _HEIGHT)
+    image = call(node, aten.unsqueeze.default, a["self"], _HEIGHT)
     shape = [[1, *kernel], [1, *stride], [0, *padding], [1, *dilation]]
-    return _call(node, aten.squeeze.dim, _call(node, aten.max_pool2d.default, image, *shape, a["ceil_mode"]), _HEIGHT)
+    return call(node, aten.squeeze.dim, call(node, aten.max_pool2d.default, image, *shape, a["ceil_mode"]), _HEIGHT)
 
 
 def _avg_pool1d(node: Any) -> Any:
@@ -149,10 +146,10 @@ def _avg_pool1d(node: Any) -> Any:
     a = _arguments(node)
     kernel, padding = _each(a["kernel_size"], 1), _each(a["padding"], 1)
     stride = _each(a["stride"], 1) or kernel
-    image = _call(node, aten.unsqueeze.default, a["self"], _HEIGHT)
+    image = call(node, aten.unsqueeze.default, a["self"], _HEIGHT)
     shape = [[1, *kernel], [1, *stride], [0, *padding]]
-    pooled = _call(node, aten.avg_pool2d.default, image, *shape, a["ceil_mode"], a["count_include_pad"])
-    return _call(node, aten.squeeze.dim, pooled, _HEIGHT)
+    pooled = call(node, aten.avg_pool2d.default, image, *shape, a["ceil_mode"], a["count_include_pad"])
+    return call(node, aten.squeeze.dim, pooled, _HEIGHT)
 
 
 def _adaptive_pool(node: Any) -> Any:
@@ -169,13 +166,13 @@ def _adaptive_pool(node: Any) -> Any:
         return None
     kernel = [i // o for i, o in zip(shape, sizes, strict=True)]
     if len(sizes) == 1:
-        source, kernel = _call(values[0], aten.unsqueeze.default, source, _HEIGHT), [1, *kernel]
+        source, kernel = call(values[0], aten.unsqueeze.default, source, _HEIGHT), [1, *kernel]
     if maximum:
-        pooled = _call(values[0], aten.max_pool2d.default, source, kernel, kernel)
+        pooled = call(values[0], aten.max_pool2d.default, source, kernel, kernel)
     else:
         pooled = _average(values[0], source, kernel)
     if len(sizes) == 1:
-        pooled = _call(values[0], aten.squeeze.dim, pooled, _HEIGHT)
+        pooled = call(values[0], aten.squeeze.dim, pooled, _HEIGHT)
     if not maximum:
         return pooled
     for user in values:
@@ -192,17 +189,17 @@ def _mean_over_samples(node: Any) -> Any:
     value = source.meta["val"]
     if value.dim() != 3 or [int(d) % 3 for d in a["dim"] or ()] != [2] or a["dtype"] is not None:
         return None
-    image = _call(node, aten.unsqueeze.default, source, _HEIGHT)
+    image = call(node, aten.unsqueeze.default, source, _HEIGHT)
     kernel = [1, int(value.shape[2])]
-    pooled = _call(node, aten.squeeze.dim, _average(node, image, kernel), _HEIGHT)
-    return pooled if a["keepdim"] else _call(node, aten.squeeze.dim, pooled, -1)
+    pooled = call(node, aten.squeeze.dim, _average(node, image, kernel), _HEIGHT)
+    return pooled if a["keepdim"] else call(node, aten.squeeze.dim, pooled, -1)
 
 
 def _average(node: Any, image: Any, kernel: list[int]) -> Any:
     """Averages over windows side by side. Without padding, `count_include_pad` would only add an empty padding."""
     from torch.ops import aten
 
-    return _call(node, aten.avg_pool2d.default, image, kernel, kernel, [0, 0], False, False)
+    return call(node, aten.avg_pool2d.default, image, kernel, kernel, [0, 0], False, False)
 
 
 def _each(value: Any, rank: int) -> list[int]:
