@@ -170,7 +170,9 @@ def _user_frame(error: BaseException, folder: Path | None) -> traceback.FrameSum
     """The innermost frame that lies in the user's folder, installed packages excepted."""
     found = None
     for frame in traceback.extract_tb(error.__traceback__):
-        if folder and Path(frame.filename).is_relative_to(folder) and not installed(frame.filename):
+        path = Path(frame.filename)
+        ours = path.parent == Path(__file__).parent
+        if folder and path.is_relative_to(folder) and not ours and not installed(frame.filename):
             found = frame
     return found
 
