@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import shutil
 import textwrap
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,10 +11,10 @@ import jinja2
 import numpy as np
 
 from toolkit import __version__
-from toolkit.errors import DeployError
 from toolkit.planning.types import Plan
 from toolkit.program.types import DType, Tensor
 from toolkit.rendering.calls import Call, say
+from toolkit.rendering.folder import write_project
 from toolkit.rendering.names import constant_symbols, operator_title, quantisation_title, safe_text
 from toolkit.resources import resource
 
@@ -31,9 +29,6 @@ C_TYPES = {
 }
 
 _COLUMNS = 110
-MANIFEST = "rendered.json"
-"""Names the board and the files of a rendered project, the folder of the CMSIS-NN it is rendered for (or null), and
-whether its kernels run from RAM."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +57,7 @@ def render(plan: Plan, folder: Path) -> None:
     Raises:
         DeployError: the folder holds something else, or cannot be written.
     """
-    files = _texts(plan) | _copies(plan)
-    try:
-        _write(files, folder, _about(plan))
-    except OSError as error:
-        raise DeployError(
-            f"cannot write the project: {error.strerror}",
-            where=str(error.filename or folder),
-            hint="Choose another folder with --out.",
-        ) from None
+    write_project(_texts(plan) | _copies(plan), folder, _about(plan))
 
 
 def _about(plan: Plan) -> dict[str, Any]:
@@ -227,41 +214,3 @@ def _rows(values: list[int]) -> str:
     per_row = max(1, (_COLUMNS - 4) // (width + 2))
     rows = (words[start : start + per_row] for start in range(0, len(words), per_row))
     return "\n".join(f"    {', '.join(word.rjust(width) for word in row)}," for row in rows)
-
-
-def _write(files: dict[str, bytes], folder: Path, about: dict[str, Any]) -> None:
-    manifest = folder / MANIFEST
-    stale: set[str] = set()
-    if manifest.is_file():
-        stale = set(_rendered_files(manifest)) - set(files)
-    elif folder.exists() and any(folder.iterdir()):
-        raise DeployError(
-            "the folder is not empty and was not rendered by deploy",
-            where=str(folder),
-            hint="Choose another folder with --out, or empty this one.",
-        )
-    folder.mkdir(parents=True, exist_ok=True)
-    # The manifest goes first: after an interruption the folder is still known as ours and is completed.
-    _replace(manifest, json.dumps(about | {"files": sorted(files)}, indent=1).encode())
-    for name, content in files.items():
-        _replace(folder / name, content)
-    for path in (folder / name for name in stale):
-        if path.resolve().is_relative_to(folder.resolve()):
-            path.unlink(missing_ok=True)
-
-
-def _rendered_files(manifest: Path) -> list[str]:
-    try:
-        return list(json.loads(manifest.read_text(encoding="utf-8"))["files"])
-    except (ValueError, KeyError, TypeError):
-        return []  # cut short or edited: nothing is known to be stale
-
-
-def _replace(path: Path, content: bytes) -> None:
-    """Write a whole file or nothing; leave it alone when it is the same."""
-    if path.is_file() and path.read_bytes() == content:
-        return
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f".{path.name}.part")
-    part.write_bytes(content)
-    shutil.move(part, path)
