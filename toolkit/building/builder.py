@@ -10,9 +10,11 @@ import signal
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.board import Board
+from toolkit.building.cmsis_nn import CmsisNn, require_cmsis_nn
 from toolkit.building.image import Image, read_image
 from toolkit.building.pico_sdk import require_pico_sdk
 from toolkit.building.tools import ARM_GCC, CMAKE, HOST_GCC, NINJA, require, version
@@ -29,30 +31,32 @@ def build(
     board: Board,
     *,
     sanitize: bool = False,
+    cmsis_nn: Path | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Image:
     """Build a rendered project.
 
-    The kernel library is the same for every model of a board: it is built once into the cache and linked from there.
+    Kernel libraries are the same for every model of a board: they are built once into the cache and linked from there.
 
     Args:
         project: folder that `render` wrote.
         board: the board it was rendered for.
         sanitize: with address and undefined-behaviour sanitizers (board `host`).
+        cmsis_nn: folder of the CMSIS-NN to link, for a project that is rendered for it; the one that it was rendered
+            for when None.
         progress: told what is being done, a few words at a time.
 
     Raises:
-        ToolError: a tool is missing.
+        ToolError: a tool or the CMSIS-NN is missing.
         BuildError: configuring, compiling or linking failed; the message holds the tool's last lines.
     """
     if not (project / "CMakeLists.txt").is_file():
         raise BuildError(
             "there is no project here", where=str(project), hint="Make one: deploy render MODEL --out DIR."
         )
-    kernels = _kernel_library(board, sanitize, _kernels_in_ram(project), progress)
+    definitions = _libraries(board, sanitize, _rendered(project), cmsis_nn, progress)
     progress("compiling the runner")
     tree = tree_of(project, sanitize)
-    definitions = [f"-DDEPLOY_KERNELS={kernels}"]
     if board.toolchain == "host":
         definitions.append(f"-DSANITIZE={'ON' if sanitize else 'OFF'}")
     _cmake_build(project, tree, [*_toolchain(board), *definitions])
@@ -78,37 +82,94 @@ def built_image(project: Path, board: Board, *, sanitize: bool = False) -> Image
     return read_image(elf, project, board)
 
 
-def _kernels_in_ram(project: Path) -> bool:
-    """What the project was rendered for."""
+@dataclass(frozen=True, slots=True)
+class _Rendered:
+    """What a project was rendered for: the folder of its CMSIS-NN (None for our kernels alone), and where code runs."""
+
+    cmsis_nn: Path | None = None
+    kernels_in_ram: bool = False
+
+
+def _rendered(project: Path) -> _Rendered:
     try:
-        return bool(json.loads((project / MANIFEST).read_text(encoding="utf-8"))["kernels_in_ram"])
-    except (OSError, ValueError, KeyError, TypeError):
-        return False
+        about = json.loads((project / MANIFEST).read_text(encoding="utf-8"))
+        folder = about.get("cmsis_nn")
+        return _Rendered(Path(folder) if folder else None, bool(about["kernels_in_ram"]))
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return _Rendered()
 
 
-def _kernel_library(board: Board, sanitize: bool, in_ram: bool, progress: Callable[[str], None]) -> Path:
-    """The built kernel library for a board's flags, compiler and this version of the sources."""
-    source = resource("firmware") / "kernels"
-    compiler = require(HOST_GCC if board.toolchain == "host" else ARM_GCC)
+def _libraries(
+    board: Board, sanitize: bool, rendered: _Rendered, cmsis_nn: Path | None, progress: Callable[[str], None]
+) -> list[str]:
+    """Definitions that name the libraries to link, built before."""
+    ours = _kernel_library(board, sanitize, rendered, progress)
+    if rendered.cmsis_nn is None:
+        return [f"-DDEPLOY_KERNELS={ours}"]
+    found = require_cmsis_nn(str(cmsis_nn or rendered.cmsis_nn))
+    arms = _cmsis_nn_library(found, board, rendered.kernels_in_ram, progress)
+    return [f"-DDEPLOY_KERNELS={ours}", f"-DCMSIS_NN_PATH={found.path}", f"-DCMSIS_NN_LIBRARY={arms}"]
+
+
+def _kernel_library(board: Board, sanitize: bool, rendered: _Rendered, progress: Callable[[str], None]) -> Path:
+    """Our kernel library for a board's flags, compiler and this version of the sources."""
     flags = [*board.flags, *(["-fsanitize=address,undefined", "-fno-sanitize-recover=all", "-g"] if sanitize else [])]
-    digest = hashlib.sha256(repr((flags, in_ram, str(compiler), version(compiler))).encode())
-    for path in sorted(path for path in source.rglob("*") if path.is_file()):
-        digest.update(str(path.relative_to(source)).encode() + b"\0" + path.read_bytes())
+    definitions = [
+        f"-DCMAKE_C_FLAGS={' '.join(flags)}",
+        f"-DDEPLOY_KERNELS_IN_RAM={'ON' if rendered.kernels_in_ram else 'OFF'}",
+        f"-DDEPLOY_KERNELS_BESIDE_CMSIS_NN={'ON' if rendered.cmsis_nn else 'OFF'}",
+    ]
+    source = resource("firmware") / "kernels"
+    files = sorted(path for path in source.rglob("*") if path.is_file())
+    return _built_once(
+        board, source, "libdeploy_kernels.a", definitions, files, "compiling the kernels (once)", progress
+    )
+
+
+def _cmsis_nn_library(found: CmsisNn, board: Board, in_ram: bool, progress: Callable[[str], None]) -> Path:
+    """Arm's library for a board's flags: as it is installed, or built from its sources by its own build files."""
+    if found.archive is not None and not in_ram:
+        return found.archive
+    definitions = [
+        f"-DCMAKE_C_FLAGS={' '.join(board.flags)}",
+        f"-DCMSIS_NN_PATH={found.path}",
+        f"-DCmsisNN_IN_RAM={'ON' if in_ram else 'OFF'}",
+    ]
+    source = resource("cmake") / "cmsis-nn"
+    files = [*found.files(), resource("cmake") / "FindCmsisNN.cmake", *source.iterdir()]
+    return _built_once(board, source, "libcmsis-nn.a", definitions, files, f"compiling {found.title} (once)", progress)
+
+
+def _built_once(
+    board: Board,
+    source: Path,
+    name: str,
+    definitions: Sequence[str],
+    files: Sequence[Path],
+    doing: str,
+    progress: Callable[[str], None],
+) -> Path:
+    """A library in the cache, built there when it is new.
+
+    Args:
+        source: folder of the CMake project that builds it.
+        name: of the archive in the build tree.
+        definitions, files: what it depends on besides the compiler.
+    """
+    compiler = require(HOST_GCC if board.toolchain == "host" else ARM_GCC)
+    digest = hashlib.sha256(repr((definitions, str(compiler), version(compiler))).encode())
+    for path in files:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes())
     folder = cache_folder() / "kernels" / digest.hexdigest()[:16]
-    library = folder / "libdeploy_kernels.a"
+    library = folder / name
     if not library.is_file():
-        progress("compiling the kernels (once)")
+        progress(doing)
         # Built beside its final place, so that an interruption leaves nothing that looks finished.
         part = folder.with_name(f"{folder.name}.{os.getpid()}.part")
-        definitions = [
-            f"-DCMAKE_C_FLAGS={' '.join(flags)}",
-            "-DCMAKE_BUILD_TYPE=Release",
-            f"-DDEPLOY_KERNELS_IN_RAM={'ON' if in_ram else 'OFF'}",
-        ]
         try:
-            _cmake_build(source, part, [*_compiler(board), *definitions])
+            _cmake_build(source, part, [*_compiler(board), "-DCMAKE_BUILD_TYPE=Release", *definitions])
             folder.mkdir(parents=True, exist_ok=True)
-            shutil.move(part / library.name, library)
+            shutil.move(part / name, library)
         finally:
             shutil.rmtree(part, ignore_errors=True)
     return library
