@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
+from toolkit.board import Board
 from toolkit.errors import PlanError
 from toolkit.planning.types import Plan
 
@@ -31,8 +33,19 @@ def parts(plan: Plan) -> tuple[Part, ...]:
 
 def check_fit(plan: Plan) -> None:
     """Raise a PlanError with a table of what takes how much when the plan needs more than the board has."""
-    all_parts = parts(plan)
-    sizes = {"flash": plan.board.flash.size, "ram": plan.board.ram.size}
+    require_fit(parts(plan), plan.board, plan.model, lambda memory: _advice(plan, memory))
+
+
+def require_fit(all_parts: tuple[Part, ...], board: Board, model: str, advice: Callable[[str], str]) -> None:
+    """Raise a PlanError with a table of these parts when they are more than the board has.
+
+    Args:
+        all_parts: what takes how much.
+        board: what it is for.
+        model: name of the model, for the error.
+        advice: what to do about a memory that is too small.
+    """
+    sizes = {"flash": board.flash.size, "ram": board.ram.size}
     over = [memory for memory, size in sizes.items() if _total(all_parts, memory) > size]
     if not over:
         return
@@ -43,9 +56,9 @@ def check_fit(plan: Plan) -> None:
         verdict = f"{total - size:,} too many" if total > size else "fits"
         lines.append(f"{memory:<6} {'in all':<18} {total:>10,} of {size:,} bytes: {verdict}")
     raise PlanError(
-        f"the model does not fit the {' and the '.join(over)} of {plan.board.name}",
-        where=plan.model,
-        hint="\n  ".join([*lines, *(_advice(plan, memory) for memory in over)]),
+        f"the model does not fit the {' and the '.join(over)} of {board.name}",
+        where=model,
+        hint="\n  ".join([*lines, *map(advice, over)]),
     )
 
 

@@ -119,8 +119,8 @@ def _context(plan: Plan) -> dict[str, Any]:
         "kernels": plan.kernels,
         "cmsis_nn": str(plan.library.folder) if plan.library.folder else "",
         "ours_beside": any(step.kernel.function.startswith("deploy_arm_") for step in plan.steps),
-        "macs": f"{plan.program.macs:,}",
-        "constant_bytes": f"{plan.constant_bytes:,}",
+        "summary": f"{plan.program.macs:,} multiply-accumulates per inference, "
+        f"{plan.constant_bytes:,} bytes of constants",
         "arena": plan.arena,
         "code_in_ram": plan.regions.code_in_ram,
         "sha256": [f"0x{byte:02x}" for byte in bytes.fromhex(plan.program.sha256)],
