@@ -31,7 +31,7 @@ def build(
     board: Board,
     *,
     sanitize: bool = False,
-    cmsis_nn: Path | None = None,
+    cmsis_nn: str | None = None,
     progress: Callable[[str], None] = lambda _: None,
 ) -> Image:
     """Build a rendered project.
@@ -100,13 +100,13 @@ def _rendered(project: Path) -> _Rendered:
 
 
 def _libraries(
-    board: Board, sanitize: bool, rendered: _Rendered, cmsis_nn: Path | None, progress: Callable[[str], None]
+    board: Board, sanitize: bool, rendered: _Rendered, cmsis_nn: str | None, progress: Callable[[str], None]
 ) -> list[str]:
     """Definitions that name the libraries to link, built before."""
     ours = _kernel_library(board, sanitize, rendered, progress)
     if rendered.cmsis_nn is None:
         return [f"-DDEPLOY_KERNELS={ours}"]
-    found = require_cmsis_nn(str(cmsis_nn or rendered.cmsis_nn))
+    found = require_cmsis_nn(cmsis_nn if cmsis_nn is not None else str(rendered.cmsis_nn))
     arms = _cmsis_nn_library(found, board, rendered.kernels_in_ram, progress)
     return [f"-DDEPLOY_KERNELS={ours}", f"-DCMSIS_NN_PATH={found.path}", f"-DCMSIS_NN_LIBRARY={arms}"]
 

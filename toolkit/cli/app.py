@@ -119,6 +119,22 @@ def place_option(command: Command) -> Command:
     )(command)
 
 
+def kernels_options(command: Command) -> Command:
+    """Options that say which library computes the layers."""
+    command = click.option(
+        "--cmsis-nn",
+        metavar="PATH",
+        help="Arm's CMSIS-NN: a checkout, a CMSIS-Pack's folder or an installed library.  [default: $CMSIS_NN_PATH]",
+    )(command)
+    return click.option(
+        "--kernels",
+        type=click.Choice(["auto", "deploy", "cmsis-nn"]),
+        default="auto",
+        show_default=True,
+        help="What computes the layers: Arm's CMSIS-NN where a copy is named, else our kernels; or one of them.",
+    )(command)
+
+
 def virtual_option(command: Command) -> Command:
     return click.option("--virtual", is_flag=True, help="Use the board's virtual twin: the same image, no hardware.")(
         command
@@ -171,6 +187,7 @@ def sanitize_option(command: Command) -> Command:
 @virtual_option
 @which_board_options
 @place_option
+@kernels_options
 @out_option
 @calibration_option
 @sanitize_option
@@ -214,6 +231,7 @@ def inspect_command(**words: Any) -> None:
 @model_argument
 @board_option
 @place_option
+@kernels_options
 @out_option
 @calibration_option
 def render_command(**words: Any) -> None:
@@ -227,6 +245,7 @@ def render_command(**words: Any) -> None:
 @model_argument
 @board_option
 @place_option
+@kernels_options
 @out_option
 @calibration_option
 @sanitize_option

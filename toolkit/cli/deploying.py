@@ -43,6 +43,8 @@ class Words:
     port: str | None
     serial_number: str | None
     place: str
+    kernels: str
+    cmsis_nn: str | None
     out: Path | None
     random_calibration: int | None
     sanitize: bool
@@ -56,6 +58,7 @@ def deploy(words: Words) -> int:
         chosen = chosen.virtual()
     _check_words(words, chosen)
     stages = Stages(Console(stderr=True))
+    library = job.kernel_library(words.kernels, words.cmsis_nn, chosen, stages)
     lowered = job.lower(
         chosen_model(words.model),
         chosen,
@@ -64,7 +67,7 @@ def deploy(words: Words) -> int:
         evaluate=words.input_file is None,
     )
     program = job.read(lowered, stages)
-    planned = job.plan(lowered, program, chosen, stages, words.place)
+    planned = job.plan(lowered, program, chosen, stages, words.place, library)
     samples = job.load_inputs(words.input_file, program) if words.input_file else lowered.samples
     if not samples:
         raise UsageError(

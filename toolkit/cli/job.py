@@ -11,12 +11,14 @@ import numpy as np
 import numpy.typing as npt
 
 from toolkit.board import Board
-from toolkit.building import Image, build
+from toolkit.building import Image, build, find_cmsis_nn, require_cmsis_nn
 from toolkit.cli.progress import Stages
-from toolkit.errors import ModelError
-from toolkit.planning import Place, Plan, make_plan
+from toolkit.errors import ModelError, UsageError
+from toolkit.planning import OUR_KERNELS, KernelLibrary, Place, Plan, make_plan
 from toolkit.program import Program, read_program
 from toolkit.rendering import render
+
+_CMAKE_TOOLCHAINS = ("arm-none-eabi", "host", "pico-sdk")  # whose projects can look for a library
 
 Sample = tuple[npt.NDArray[Any], ...]
 
@@ -87,9 +89,50 @@ def read(lowered: Lowered, stages: Stages) -> Program:
     return program
 
 
-def plan(lowered: Lowered, program: Program, board: Board, stages: Stages, place: str = "auto") -> Plan:
+def kernel_library(kernels: str, named: str | None, board: Board, stages: Stages) -> KernelLibrary:
+    """What computes the layers.
+
+    Args:
+        kernels: `deploy`, `cmsis-nn`, or `auto` for Arm's library where a copy is named.
+        named: folder of Arm's library, None for that of CMSIS_NN_PATH.
+
+    Raises:
+        ToolError: the copy is missing or not usable.
+        UsageError: the words contradict each other.
+    """
+    if board.toolchain not in _CMAKE_TOOLCHAINS:
+        if kernels == "cmsis-nn" or named is not None:
+            raise UsageError(f"projects for {board.name} bring our kernels along", hint="Use --kernels deploy.")
+        return OUR_KERNELS
+    if kernels == "deploy":
+        if named is not None:
+            raise UsageError("--cmsis-nn names a library that --kernels deploy does not use", hint="Leave one out.")
+        return OUR_KERNELS
+    found = require_cmsis_nn(named) if kernels == "cmsis-nn" else find_cmsis_nn(named)
+    if found is None:
+        return OUR_KERNELS
+    if found.warning:
+        stages.warn(found.warning)
+    return KernelLibrary(found.title, found.path)
+
+
+def plan(
+    lowered: Lowered,
+    program: Program,
+    board: Board,
+    stages: Stages,
+    place: str = "auto",
+    library: KernelLibrary = OUR_KERNELS,
+) -> Plan:
     with stages.stage("plan") as stage:
-        planned = make_plan(program, board, model=lowered.name, layer_names=lowered.layer_names, place=Place(place))
+        planned = make_plan(
+            program,
+            board,
+            model=lowered.name,
+            layer_names=lowered.layer_names,
+            place=Place(place),
+            library=library,
+        )
         stage.detail = (
             f"{len(planned.steps)} steps, {planned.constant_bytes:,} bytes of constants, {planned.arena:,} of arena"
         )
@@ -102,9 +145,11 @@ def render_project(planned: Plan, folder: Path, stages: Stages) -> None:
         stage.detail = str(folder)
 
 
-def build_image(project: Path, board: Board, stages: Stages, *, sanitize: bool = False) -> Image:
+def build_image(
+    project: Path, board: Board, stages: Stages, *, sanitize: bool = False, cmsis_nn: str | None = None
+) -> Image:
     with stages.stage("build") as stage:
-        image = build(project, board, sanitize=sanitize, progress=stage.doing)
+        image = build(project, board, sanitize=sanitize, cmsis_nn=cmsis_nn, progress=stage.doing)
         stage.detail = f"{image.flash.total:,} bytes of flash"
     return image
 

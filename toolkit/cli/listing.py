@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.table import Table
 
 from toolkit.board import board_names, load_board
-from toolkit.building import TOOLS, find, version
+from toolkit.building import TOOLS, find, find_cmsis_nn, version
+from toolkit.errors import ToolError
 
 _PACKAGES = ("torch", "executorch", "cmake", "ninja", "pyserial", "jinja2", "numpy", "flatbuffers")
 
@@ -70,6 +71,7 @@ def doctor(as_json: bool) -> int:
             rows.append({"tool": package, "version": importlib.metadata.version(package), "path": "", "hint": ""})
         except importlib.metadata.PackageNotFoundError:
             rows.append({"tool": package, "version": "", "path": "", "hint": f"pip install {package}"})
+    rows.append(_cmsis_nn())
     missing = [row for row in rows if row["hint"]]
     if as_json:
         print(json.dumps(rows))
@@ -79,6 +81,18 @@ def doctor(as_json: bool) -> int:
         table.add_column(name, overflow="fold")
     for row in rows:
         mark = "[red]✗[/red]" if row["hint"] else "[green]✓[/green]"
-        table.add_row(mark, row["tool"], row["version"], row["hint"] or row["path"])
+        table.add_row(mark, row["tool"], row["version"], row["hint"] or row["path"] or row.get("note", ""))
     Console().print(table, highlight=False)
     return 1 if missing else 0
+
+
+def _cmsis_nn() -> dict[str, str]:
+    """Arm's CMSIS-NN, which nothing needs: it is wrong only where one is named and cannot be used."""
+    row = {"tool": "CMSIS-NN", "version": "", "path": "", "hint": ""}
+    try:
+        found = find_cmsis_nn()
+    except ToolError as error:
+        return row | {"hint": f"CMSIS_NN_PATH leads to {error.where}: {error.what}"}
+    if found is None:
+        return row | {"note": "not needed: our kernels do its work; CMSIS_NN_PATH would name a copy"}
+    return row | {"version": found.version or found.revision, "path": str(found.path)}

@@ -62,17 +62,38 @@ class LayerCost:
 
 
 @dataclass(frozen=True, slots=True)
+class OurLayer:
+    """A step that our kernels compute although the plan uses another library.
+
+    Attributes:
+        position: of the step.
+        layer: name in the user's model, empty when unknown.
+        operator: what it computes.
+        kernel: the function that computes it.
+        reason: why.
+    """
+
+    position: int
+    layer: str
+    operator: str
+    kernel: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Report:
     """Everything the last tables say.
 
     Attributes:
         data: what `--json` prints.
-        kernels: the kernel library, and what of code and constants is kept in RAM.
+        kernels: the kernel library and where it is, and what of code and constants is kept in RAM.
+        ours: the steps that the kernel library does not compute.
         layers: cost per step; empty unless asked for.
     """
 
     data: dict[str, Any]
     kernels: str
+    ours: tuple[OurLayer, ...]
     layers: tuple[LayerCost, ...]
 
     @property
@@ -107,7 +128,8 @@ def make_report(
         "image": str(image.elf),
         "project": str(image.project),
     }
-    return Report(data, _kernels(plan), _layer_costs(plan, layers.ticks, scale) if layers else ())
+    costs = _layer_costs(plan, layers.ticks, scale) if layers else ()
+    return Report(data, _kernels(plan), _our_layers(plan), costs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +161,22 @@ def _layer_costs(plan: Plan, ticks: Sequence[int], scale: _Scale) -> tuple[Layer
     )
 
 
+def _our_layers(plan: Plan) -> tuple[OurLayer, ...]:
+    return tuple(
+        OurLayer(position, step.layer, operator_title(step.operator), step.kernel.function, step.kernel.reason)
+        for position, step in enumerate(plan.steps)
+        if step.kernel.reason
+    )
+
+
 def _kernels(plan: Plan) -> str:
+    text = plan.kernels
+    if plan.library.folder is not None:
+        text += f"; from {plan.library.folder}"
     if not plan.regions.code_in_ram:
-        return plan.kernels
+        return text
     held, all_bytes = plan.constant_bytes_in_ram, plan.constant_bytes
-    return f"{plan.kernels}, run from RAM with {held:,} of {all_bytes:,} bytes of constants"
+    return f"{text}, run from RAM with {held:,} of {all_bytes:,} bytes of constants"
 
 
 def _accuracy(lowered: Lowered, verdict: Verdict) -> dict[str, float] | None:
@@ -166,7 +199,11 @@ def save_report(report: Report, folder: Path) -> None:
     """Write `report.json` into a folder, whole or not at all."""
     descriptor, part = tempfile.mkstemp(dir=folder, prefix=".report-")
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
-        details = {"placement": report.kernels, "layers": [asdict(layer) for layer in report.layers]}
+        details = {
+            "placement": report.kernels,
+            "our_layers": [asdict(layer) for layer in report.ours],
+            "layers": [asdict(layer) for layer in report.layers],
+        }
         json.dump(report.data | details, stream, indent=2)
         stream.write("\n")
     Path(part).replace(folder / "report.json")
@@ -236,6 +273,10 @@ def _rows(report: Report) -> list[tuple[str, str]]:
         )
     )
     rows.append(("kernels", report.kernels))
+    by_reason: dict[str, list[str]] = {}
+    for layer in report.ours:
+        by_reason.setdefault(layer.reason, []).append(f"{layer.position:02d} {layer.layer or layer.operator}")
+    rows += [("ours", f"{', '.join(named)}: {reason}") for reason, named in by_reason.items()]
     rows.append(("time", ", ".join(f"{name} {seconds:.1f} s" for name, seconds in data["stages_s"].items())))
     rows.append(("project", data["project"]))
     return rows

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.console import Console
@@ -15,7 +16,8 @@ from toolkit.cli import job
 from toolkit.cli.progress import Stages
 from toolkit.cli.settings import chosen_board, chosen_model
 from toolkit.device import Device, DeviceTensor, Transport
-from toolkit.errors import BuildError, DeployError, ModelError
+from toolkit.errors import BuildError, DeployError, ModelError, UsageError
+from toolkit.planning import KernelLibrary
 from toolkit.rendering import MANIFEST
 from toolkit.rendering.names import safe_text
 
@@ -43,9 +45,19 @@ def export(model: str | None, board: str | None, output: Path | None, random_cal
     print(path)
 
 
-def render(model: str | None, board: str | None, out: Path | None, random_calibration: int | None, place: str) -> None:
+def render(
+    model: str | None,
+    board: str | None,
+    out: Path | None,
+    random_calibration: int | None,
+    place: str,
+    kernels: str,
+    cmsis_nn: str | None,
+) -> None:
     stages = Stages(Console(stderr=True))
-    print(_rendered(model, load_board(chosen_board(board)), out, random_calibration, stages, place))
+    chosen = load_board(chosen_board(board))
+    library = job.kernel_library(kernels, cmsis_nn, chosen, stages)
+    print(_rendered(model, chosen, out, random_calibration, stages, place, library))
 
 
 def build(
@@ -55,15 +67,19 @@ def build(
     random_calibration: int | None,
     sanitize: bool,
     place: str,
+    kernels: str,
+    cmsis_nn: str | None,
 ) -> None:
     stages = Stages(Console(stderr=True))
     if model and Path(model).is_dir():
         project = Path(model).resolve()
         chosen = load_board(board or board_of(project))
+        _check_kernels(project, kernels, cmsis_nn)
     else:
         chosen = load_board(chosen_board(board))
-        project = _rendered(model, chosen, out, random_calibration, stages, place)
-    image = job.build_image(project, chosen, stages, sanitize=sanitize)
+        library = job.kernel_library(kernels, cmsis_nn, chosen, stages)
+        project = _rendered(model, chosen, out, random_calibration, stages, place, library)
+    image = job.build_image(project, chosen, stages, sanitize=sanitize, cmsis_nn=cmsis_nn)
     flash, ram = image.flash, image.ram
     stages.console.print(
         f"flash {flash.total:,} bytes ({flash.code:,} code, {flash.constants:,} constants), "
@@ -74,13 +90,31 @@ def build(
 
 
 def _rendered(
-    model: str | None, board: Board, out: Path | None, random_calibration: int | None, stages: Stages, place: str
+    model: str | None,
+    board: Board,
+    out: Path | None,
+    random_calibration: int | None,
+    stages: Stages,
+    place: str,
+    library: KernelLibrary,
 ) -> Path:
     lowered = job.lower(chosen_model(model), board, stages, random_calibration=random_calibration, evaluate=False)
-    planned = job.plan(lowered, job.read(lowered, stages), board, stages, place)
+    planned = job.plan(lowered, job.read(lowered, stages), board, stages, place, library)
     folder = project_folder(out, lowered.name, board)
     job.render_project(planned, folder, stages)
     return folder
+
+
+def _check_kernels(project: Path, kernels: str, cmsis_nn: str | None) -> None:
+    """Which library computes the layers is decided when a project is rendered: raise a UsageError on another wish."""
+    rendered = "cmsis-nn" if _manifest(project).get("cmsis_nn") else "deploy"
+    wanted = "cmsis-nn" if cmsis_nn is not None and kernels == "auto" else kernels
+    if wanted not in ("auto", rendered):
+        raise UsageError(
+            f"this project is rendered with --kernels {rendered}",
+            where=str(project),
+            hint=f"Render it anew: deploy render MODEL --kernels {wanted}.",
+        )
 
 
 def board_of(project: Path) -> str:
@@ -89,8 +123,14 @@ def board_of(project: Path) -> str:
     Raises:
         BuildError: the folder holds no rendered project.
     """
+    return str(_manifest(project)["board"])
+
+
+def _manifest(project: Path) -> dict[str, Any]:
+    """What a rendered project says of itself; raises BuildError when the folder holds none."""
     try:
-        return str(json.loads((project / MANIFEST).read_text(encoding="utf-8"))["board"])
+        about = json.loads((project / MANIFEST).read_text(encoding="utf-8"))
+        return dict(about) | {"board": about["board"]}
     except (OSError, ValueError, KeyError, TypeError):
         raise BuildError(
             "this folder holds no rendered project",
