@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
+from toolkit.device.failures import explain
 from toolkit.device.protocol import Command, DeviceTensor, Hello, Status, parse_hello, parse_tensor
 from toolkit.device.transport import Transport
 from toolkit.errors import DeviceError
@@ -142,17 +143,16 @@ class Device:
         if status == Status.OK:
             return payload
         if status == Status.INFERENCE_FAILED and len(payload) == 6:
-            layer, kernel_status = struct.unpack("<Hi", payload)
-            raise self._error(f"the kernel of layer {layer:02d} failed with status {kernel_status}")
+            failure = explain(self.hello.kernels, *struct.unpack("<Hi", payload))
+            raise self._error(failure.what, failure.hint)
         if status == Status.NOT_GREETED:
             raise self._error(f"the board restarted before it was asked to {_VERBS[command]}: its inputs are lost")
         name = Status(status).name.lower().replace("_", " ") if status in set(Status) else f"status {status}"
         raise self._error(f"the board refused to {_VERBS[command]}: {name}")
 
-    def _error(self, what: str) -> DeviceError:
-        return DeviceError(
-            what, where=self._transport.port, hint="Reset the board and run it again; `deploy doctor` checks the setup."
-        )
+    def _error(self, what: str, hint: str = "") -> DeviceError:
+        hint = hint or "Reset the board and run it again; `deploy doctor` checks the setup."
+        return DeviceError(what, where=self._transport.port, hint=hint)
 
 
 _VERBS = {
