@@ -1,5 +1,6 @@
-// Loads the method of every program named on the command line with the real runtime, and prints what it took from its
-// pools: file, bytes for the method, most bytes of temporary memory at a time.
+// Loads the method of every program named on the command line with the real runtime, from pools of the sizes
+// that follow each name, and prints what came of it: the error code, bytes taken for the method, most bytes
+// of temporary memory.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -29,7 +30,7 @@ class Peak final : public MemoryAllocator {
 uint8_t method_pool[1 << 22];
 uint8_t temporary_pool[1 << 16];
 
-bool measure(const char* name) {
+bool measure(const char* name, uint32_t method_bytes, uint32_t temporary_bytes) {
     std::ifstream file(name, std::ios::binary);
     const std::vector<char> read{std::istreambuf_iterator<char>(file), {}};
     void* pte = std::aligned_alloc(64, (read.size() + 63) / 64 * 64);
@@ -50,26 +51,22 @@ bool measure(const char* name) {
         spans.push_back({memory.data(), memory.size()});
     }
     HierarchicalAllocator planned({spans.data(), spans.size()});
-    MemoryAllocator pool(sizeof method_pool, method_pool);
-    Peak temporary(sizeof temporary_pool, temporary_pool);
+    MemoryAllocator pool(method_bytes, method_pool);
+    Peak temporary(temporary_bytes, temporary_pool);
     MemoryManager manager(&pool, &planned, &temporary);
-    // Operators that are not registered are counted and reported at the very end, when everything is allocated.
     Result<Method> loaded = program->load_method(method, &manager);
-    if (!loaded.ok() && loaded.error() != Error::OperatorMissing) {
-        return false;
-    }
-    std::printf("%s %zu %zu\n", name, pool.used_size(), temporary.most);
+    std::printf("%u %zu %zu\n", static_cast<unsigned>(loaded.error()), pool.used_size(), temporary.most);
     std::free(pte);
     return true;
 }
 
 }  // namespace
 
-int main(int count, char** names) {
+int main(int count, char** words) {
     runtime_init();
-    for (int i = 1; i < count; ++i) {
-        if (!measure(names[i])) {
-            std::printf("%s failed\n", names[i]);
+    for (int i = 1; i + 2 < count; i += 3) {
+        if (!measure(words[i], std::strtoul(words[i + 1], nullptr, 10),
+                     std::strtoul(words[i + 2], nullptr, 10))) {
             return 1;
         }
     }

@@ -24,17 +24,42 @@ def contents_of(name):
     return read_contents(path.read_bytes(), source=path.name)
 
 
-def test_on_this_computer_they_are_what_the_runtime_takes(host_program):
+OPERATOR_MISSING, MEMORY_ALLOCATION_FAILED = 0x14, 0x21
+
+
+@pytest.fixture(scope="module")
+def load(host_program):
+    """Loads programs with the real runtime from pools of given sizes: (error, bytes for the method, most temporary)."""
     program = host_program(Path(__file__).with_name("measure_pools.cpp"))
-    done = subprocess.run([program, *map(str, PROGRAMS.values())], capture_output=True, text=True, check=True)
-    lines = done.stdout.splitlines()
-    assert len(lines) == len(PROGRAMS) >= 20
-    for name, line in zip(PROGRAMS, lines, strict=True):
-        _, method, temporary = line.split()
-        contents = contents_of(name)
-        assert method_bytes(contents, COMPUTER) == int(method), name
-        rounded = -(-int(temporary) // 16) * 16
-        assert pool_sizes(contents, COMPUTER).temporary == rounded, name
+
+    def run(pools):
+        words = [str(word) for name, sizes in pools.items() for word in (PROGRAMS[name], *sizes)]
+        done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
+        lines = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
+        return dict(zip(pools, lines, strict=True))
+
+    return run
+
+
+def test_on_this_computer_they_are_what_the_runtime_takes(load):
+    """No operator is registered here: that is found out at the very end of loading, when everything is allocated."""
+    assert len(PROGRAMS) >= 20
+    pools = {name: pool_sizes(contents_of(name), COMPUTER) for name in PROGRAMS}
+    exact = {name: method_bytes(contents_of(name), COMPUTER) for name in PROGRAMS}
+    found = load({name: (pools[name].method, pools[name].temporary) for name in PROGRAMS})
+    for name, (error, method, temporary) in found.items():
+        assert error == OPERATOR_MISSING, name
+        assert method == exact[name], name
+        assert temporary <= pools[name].temporary
+    for name, (error, _, _) in load({name: (exact[name] - 1, 1 << 12) for name in PROGRAMS}).items():
+        assert error == MEMORY_ALLOCATION_FAILED, name
+
+
+def test_with_less_temporary_memory_the_methods_pool_is_drained(load):
+    contents = contents_of("ds_cnn")
+    exact, temporary = method_bytes(contents, COMPUTER), pool_sizes(contents, COMPUTER).temporary
+    found = load({"ds_cnn": (1 << 20, temporary - 16)})
+    assert found["ds_cnn"][1] > exact + 1000
 
 
 def looked_up_in_the_method_pool(contents):

@@ -12,7 +12,7 @@ from math import prod
 
 from toolkit.program.container import Container
 from toolkit.program.flatbuffer import View
-from toolkit.program.place import Place
+from toolkit.program.place import Place, quote
 from toolkit.program.reader import select_plan
 from toolkit.program.schema import CPU, EXTERNAL_DATA, SCALAR_TYPES, STATIC_SHAPE
 from toolkit.program.types import DType, Shape
@@ -133,6 +133,8 @@ def read_contents(data: bytes, *, source: str) -> Contents:
     place = Place(source)
     container = Container(data, place)
     plan, method = select_plan(container)
+    if not (method.isascii() and method.isidentifier()):
+        raise place.error(f"the method '{quote(method)}' cannot be named in C", hint="Export it under a plain name.")
     if len(plan.tables("delegates")):
         raise place.error("a part of the program is delegated to a backend", hint=_DELEGATE_HINT)
     entries = [entry.union("val") for entry in plan.tables("values")]

@@ -12,7 +12,6 @@ types in its public headers). The sizes are checked again by the compiler when a
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from toolkit.board import Board
@@ -21,6 +20,9 @@ from toolkit.interpreter.contents import Contents, Instruction, Value
 ALIGNMENT = 16
 """Bytes; of every pool, and of tensors in the planned memories."""
 
+
+_LARGEST_RANK = 16
+"""Of a tensor, in the runtime."""
 
 RESERVE = 32
 """Bytes added to the method's pool: another release may keep a little more (4 bytes have been seen)."""
@@ -84,7 +86,7 @@ def abi_of(board: Board) -> Abi:
 
 def pool_sizes(contents: Contents, abi: Abi) -> Pools:
     """The pools that a program needs, with a small reserve, each rounded up to the alignment."""
-    temporary = max((_lookup(call, contents.values, abi) for chain in contents.chains for call in chain), default=0)
+    temporary = max((_lookup(call, abi) for chain in contents.chains for call in chain), default=0)
     return Pools(
         planned=tuple(_rounded(size) for size in contents.memories),
         method=_rounded(method_bytes(contents, abi) + RESERVE),
@@ -130,16 +132,12 @@ def _take_value(pool: _Pool, value: Value, abi: Abi) -> None:
         pool.take(abi.array_ref, abi.pointer)
 
 
-def _lookup(call: Instruction, values: tuple[Value, ...], abi: Abi) -> int:
-    """Bytes that finding an operator's kernel takes: element type and dim order of every tensor among its arguments."""
-    pool = _Pool()
-    pool.take(abi.tensor_meta * len(call.arguments), abi.pointer)
-    pool.take(sum(_axes(values[index] for index in call.arguments)), 1)
-    return pool.used
+def _lookup(call: Instruction, abi: Abi) -> int:
+    """Bytes that the temporary pool must have for finding an operator's kernel: else the method's pool is drained.
 
-
-def _axes(values: Iterable[Value]) -> Iterable[int]:
-    return (value.length for value in values if value.kind == "Tensor")
+    The runtime asks for the worst case, in which every argument is a tensor of the largest rank.
+    """
+    return len(call.arguments) * (abi.tensor_meta + _LARGEST_RANK)
 
 
 class _Pool:

@@ -1,0 +1,25 @@
+// What C++ libraries expect of an operating system, where there is none and nothing is ever allocated or
+// destroyed.
+#include <errno.h>
+#include <stddef.h>
+
+extern "C" {
+
+void* __dso_handle;
+
+// Destructors at exit: there is no exit.
+int __aeabi_atexit(void*, void (*)(void*), void*) {
+    return 0;
+}
+
+// More heap: there is none.
+void* _sbrk(ptrdiff_t) {
+    errno = ENOMEM;
+    return reinterpret_cast<void*>(-1);
+}
+
+}  // extern "C"
+
+// Virtual destructors refer to it.
+void operator delete(void*) noexcept {}
+void operator delete(void*, size_t) noexcept {}

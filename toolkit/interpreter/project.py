@@ -1,0 +1,147 @@
+"""The project folder of a runner with the stock interpreter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jinja2
+
+from toolkit import __version__
+from toolkit.interpreter.contents import Boundary, Contents
+from toolkit.interpreter.installation import RELEASE
+from toolkit.interpreter.planner import KERNELS, InterpreterPlan, own_buffers
+from toolkit.interpreter.pools import abi_of
+from toolkit.program.schema import SCALAR_TYPES
+from toolkit.rendering import write_project
+from toolkit.rendering.names import safe_text
+from toolkit.rendering.renderer import C_TYPES
+from toolkit.resources import resource
+
+ENGINE = "executorch"
+"""What a project's manifest says of its engine."""
+
+_PER_ROW = 18
+_SCALAR_NUMBERS = {dtype: number for number, dtype in SCALAR_TYPES.items()}
+
+
+def render_interpreter(plan: InterpreterPlan, folder: Path) -> None:
+    """Write the project of a plan into a folder: the program, the interpreter's memory, runtime, port, build files.
+
+    Raises:
+        DeployError: the folder holds something else, or cannot be written.
+    """
+    about = {"board": plan.board.name, "engine": ENGINE, "operators": list(plan.contents.operators)}
+    write_project(_texts(plan) | _copies(plan), folder, about)
+
+
+def _texts(plan: InterpreterPlan) -> dict[str, bytes]:
+    """Files made from templates, by path in the project."""
+    firmware = resource("firmware")
+    environment = jinja2.Environment(
+        loader=jinja2.FileSystemLoader(firmware),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+    targets = {"model.h": "templates/model.h.j2"}
+    for folder in (f"engines/{ENGINE}/templates", f"engines/{ENGINE}/ports/{plan.board.port}"):
+        targets |= {path.stem: f"{folder}/{path.name}" for path in (firmware / folder).glob("*.j2")}
+    for path in (firmware / "ports" / plan.board.port).glob("*.j2"):
+        if path.stem not in targets:
+            targets[f"port/{path.stem}"] = f"ports/{plan.board.port}/{path.name}"
+    context = _context(plan)
+    return {target: environment.get_template(template).render(context).encode() for target, template in targets.items()}
+
+
+def _copies(plan: InterpreterPlan) -> dict[str, bytes]:
+    """Files that are copied as they are, by path in the project."""
+    firmware = resource("firmware")
+    engine = firmware / "engines" / ENGINE
+    folders = (
+        ("runtime", firmware / "runtime"),
+        ("port", firmware / "ports" / plan.board.port),
+        ("engine", engine / "engine"),
+        ("engine", engine / "ports" / plan.board.port),
+    )
+    files = {
+        f"{name}/{path.relative_to(folder)}": path.read_bytes()
+        for name, folder in folders
+        for path in sorted(folder.rglob("*"))
+        if path.is_file() and path.suffix != ".j2"
+    }
+    if plan.board.toolchain == "arm-none-eabi":
+        files["cmake/arm-none-eabi.cmake"] = (resource("cmake") / "arm-none-eabi.cmake").read_bytes()
+    return files
+
+
+def _context(plan: InterpreterPlan) -> dict[str, Any]:
+    contents = plan.contents
+    faces = {
+        side: [_face(tensor, f"{side}_{position}") for position, tensor in enumerate(tensors)]
+        for side, tensors in (("input", contents.inputs), ("output", contents.outputs))
+    }
+    return {
+        "version": __version__,
+        "release": RELEASE,
+        "model": safe_text(plan.model),
+        "board": plan.board,
+        "kernels": KERNELS,
+        "summary": f"{len(plan.pte):,} bytes of program",
+        "arena": plan.pools.total + own_buffers(contents),
+        "sha256": [f"0x{byte:02x}" for byte in bytes.fromhex(contents.sha256)],
+        "layers": [None],
+        "method": contents.method,
+        "program_bytes": len(plan.pte),
+        "program_rows": _rows(plan.pte),
+        "abi": abi_of(plan.board),
+        "pools": plan.pools,
+        "operators": _names(contents),
+        "operator_libraries": plan.libraries,
+        "sources": _sources(plan),
+        "inputs": faces["input"],
+        "outputs": faces["output"],
+    }
+
+
+def _names(contents: Contents) -> list[str]:
+    """The operators, fit for a comment in C."""
+    return ["::".join(safe_text(part) for part in name.split("::")) for name in contents.operators]
+
+
+def _sources(plan: InterpreterPlan) -> list[str]:
+    """The engine's own sources in the project, those of the port included."""
+    port = resource("firmware") / "engines" / ENGINE / "ports" / plan.board.port
+    extra = sorted(f"engine/{path.name}" for path in port.glob("*.cpp"))
+    return ["model.cpp", "program.c", "engine/interpreter.cpp", *extra]
+
+
+def _face(tensor: Boundary, symbol: str) -> dict[str, Any]:
+    """An input or output as the templates see it."""
+    place = f"model_arena_{symbol}"
+    if tensor.memory is not None:
+        place = f"model_arena_planned_{tensor.memory}" + (f" + {tensor.offset}" if tensor.offset else "")
+    return {
+        "symbol": symbol,
+        "type": f"MODEL_{tensor.dtype.name}",
+        "c_type": C_TYPES[tensor.dtype],
+        "scalar_type": _SCALAR_NUMBERS[tensor.dtype],
+        "rank": len(tensor.shape),
+        # Of a single value there is nothing to say, and C has no empty arrays.
+        "dims": list(tensor.physical_shape) or [1],
+        "sizes": list(tensor.shape) or [1],
+        "dim_order": list(tensor.dim_order) or [0],
+        "strides": list(tensor.strides) or [1],
+        "size": tensor.size,
+        "bytes": tensor.nbytes,
+        "planned": tensor.memory is not None,
+        "place": place,
+    }
+
+
+def _rows(data: bytes) -> str:
+    """Bytes as rows of a C array."""
+    rows = (data[start : start + _PER_ROW] for start in range(0, len(data), _PER_ROW))
+    return "\n".join(f"    {', '.join(f'0x{byte:02x}' for byte in row)}," for row in rows)
