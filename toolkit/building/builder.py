@@ -50,16 +50,36 @@ def build(
         ToolError: a tool or the CMSIS-NN is missing.
         BuildError: configuring, compiling or linking failed; the message holds the tool's last lines.
     """
+    require_project(project)
+    definitions = _libraries(board, sanitize, _rendered(project), cmsis_nn, progress)
+    progress("compiling the runner")
+    return build_runner(project, board, definitions, sanitize=sanitize)
+
+
+def require_project(project: Path) -> None:
+    """Raise BuildError when a folder holds no project."""
     if not (project / "CMakeLists.txt").is_file():
         raise BuildError(
             "there is no project here", where=str(project), hint="Make one: deploy render MODEL --out DIR."
         )
-    definitions = _libraries(board, sanitize, _rendered(project), cmsis_nn, progress)
-    progress("compiling the runner")
+
+
+def build_runner(project: Path, board: Board, definitions: Sequence[str], *, sanitize: bool = False) -> Image:
+    """Configure and build a project whose libraries are at hand.
+
+    Args:
+        project: its folder.
+        board: the board it was rendered for.
+        definitions: of CMake, besides those that select compiler and SDK.
+        sanitize: with sanitizers (board `host`).
+
+    Raises:
+        ToolError: a tool is missing.
+        BuildError: configuring, compiling or linking failed.
+    """
     tree = tree_of(project, sanitize)
-    if board.toolchain == "host":
-        definitions.append(f"-DSANITIZE={'ON' if sanitize else 'OFF'}")
-    _cmake_build(project, tree, [*_toolchain(board), *definitions])
+    sanitizers = [f"-DSANITIZE={'ON' if sanitize else 'OFF'}"] if board.toolchain == "host" else []
+    _cmake_build(project, tree, [*_toolchain(board), *definitions, *sanitizers])
     if board.toolchain == "pico-sdk":
         write_uf2(tree / "runner.elf", tree / "runner.uf2")
     return built_image(project, board, sanitize=sanitize)
