@@ -1,0 +1,54 @@
+"""The process of a virtual Pico 2: python -m toolkit.emulation.rp2350 DESK [--uf2 FILE] [--misbehave SPEC]..."""
+
+from __future__ import annotations
+
+import argparse
+import ctypes
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from toolkit.errors import DeployError
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(prog="python -m toolkit.emulation.rp2350", description=__doc__)
+    parser.add_argument("desk", type=Path, help="folder in which the board presents itself")
+    parser.add_argument("--uf2", type=Path, help="image that is in flash already")
+    parser.add_argument("--elf", type=Path, help="executable with symbols, for fault reports")
+    parser.add_argument("--misbehave", action="append", default=[], metavar="SPEC", help="what is to go wrong")
+    parser.add_argument("--keep-flash", action="store_true", help="keep flash in DESK/flash.bin")
+    parser.add_argument("--hook", choices=("auto", "c", "python"), default="auto", help="what counts instructions")
+    parser.add_argument("--parent", type=int, default=os.getppid(), help="process without which the board ends")
+    given = parser.parse_args(arguments)
+    _die_with_parent()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    try:
+        # Imported here so that a missing extra is said in a sentence.
+        from toolkit.emulation.rp2350.board import Board, Options
+        from toolkit.emulation.rp2350.engine import require_unicorn
+        from toolkit.emulation.rp2350.misbehaviour import parse
+
+        require_unicorn()
+        faults = tuple(parse(text) for text in given.misbehave)
+        given.desk.mkdir(parents=True, exist_ok=True)
+        options = Options(given.desk.resolve(), given.uf2, given.elf, faults, given.keep_flash, given.hook)
+        Board(options, lambda: os.getppid() == given.parent).run()
+    except DeployError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _die_with_parent() -> None:
+    """Ask Linux to end this process when the one that started it ends, however that ends."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
