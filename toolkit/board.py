@@ -39,6 +39,9 @@ _ISA_OF_CPU = {
 }
 
 
+_UPLOADS = ("bossac", "dfu-util", "arduino-cli")
+
+
 @dataclass(frozen=True, slots=True)
 class Memory:
     """One memory of a board.
@@ -64,11 +67,15 @@ class Emulator:
         machine: QEMU's machine name; empty for `process`.
         instructions_per_s: virtual instructions per virtual second where executed instructions can be read off the
             board's timer; 0 where they cannot.
+        flash_origin, ram_origin: where the machine has the memories of a board that lie elsewhere on it; None where
+            they lie alike.
     """
 
     kind: str
     machine: str = ""
     instructions_per_s: int = 0
+    flash_origin: int | None = None
+    ram_origin: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,14 +84,38 @@ class Usb:
 
     Attributes:
         vid, pid: ids while a runner is running.
-        bootloader_pid: product id while the bootloader waits for an image (same vendor).
-        volume: label of the drive that the bootloader then shows.
+        bootloader_pid: product id while the bootloader waits for an image.
+        volume: label of the drive that the bootloader then shows; empty where it shows none.
+        bootloader_vid: vendor id of the bootloader; None where it is the runner's.
     """
 
     vid: int
     pid: int
     bootloader_pid: int
     volume: str
+    bootloader_vid: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Arduino:
+    """How the Arduino tools see a board.
+
+    Attributes:
+        fqbn: fully qualified board name, options included.
+        upload: what writes its flash: `bossac`, `dfu-util`, or `arduino-cli` for whatever its core calls.
+        address: where `dfu-util` writes.
+        board_manager: title of the core in the IDE's boards manager.
+    """
+
+    fqbn: str
+    upload: str
+    address: int
+    board_manager: str
+
+    @property
+    def core(self) -> str:
+        """What `arduino-cli core install` takes."""
+        return ":".join(self.fqbn.split(":")[:2])
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +138,7 @@ class Board:
         usb: how it is found and flashed when it is a real board; None for one that is only virtual.
         emulator: how it is run when it is virtual; None for a real board.
         twin: how its virtual twin is run; None when it has none.
+        arduino: how the Arduino tools see it, for toolchain `arduino`; None for the others.
     """
 
     name: str
@@ -124,6 +156,7 @@ class Board:
     usb: Usb | None = None
     emulator: Emulator | None = None
     twin: Emulator | None = None
+    arduino: Arduino | None = None
 
     @property
     def isa(self) -> Isa:
@@ -139,7 +172,12 @@ class Board:
             return self
         if self.twin is None:
             raise UsageError(f"{self.name} has no virtual twin", hint="`deploy boards` shows which boards have one.")
-        return replace(self, emulator=self.twin)
+        flash, ram = self.flash, self.ram
+        if self.twin.flash_origin is not None:
+            flash = replace(flash, origin=self.twin.flash_origin)
+        if self.twin.ram_origin is not None:
+            ram = replace(ram, origin=self.twin.ram_origin)
+        return replace(self, emulator=self.twin, flash=flash, ram=ram)
 
 
 def board_names() -> tuple[str, ...]:
@@ -196,6 +234,7 @@ def _board(data: Mapping[str, Any], path: Path) -> Board:
         usb=_usb(table.table("usb")) if "usb" in data else None,
         emulator=_emulator(table.table("emulator")) if "emulator" in data else None,
         twin=_emulator(table.table("twin")) if "twin" in data else None,
+        arduino=_arduino(table.table("arduino"), path) if "arduino" in data else None,
     )
 
 
@@ -208,7 +247,24 @@ def _usb(table: _Table) -> Usb:
         vid=table.integer("vid"),
         pid=table.integer("pid"),
         bootloader_pid=table.integer("bootloader_pid"),
-        volume=table.text("volume"),
+        volume=table.text("volume", default=""),
+        bootloader_vid=table.optional_integer("bootloader_vid"),
+    )
+
+
+def _arduino(table: _Table, path: Path) -> Arduino:
+    upload = table.text("upload")
+    if upload not in _UPLOADS:
+        raise UsageError(
+            f"`upload` is {upload!r}, which is not a way to upload",
+            where=f"{path}, [arduino]",
+            hint=f"Known ways: {', '.join(_UPLOADS)}.",
+        )
+    return Arduino(
+        fqbn=table.text("fqbn"),
+        upload=upload,
+        address=table.integer("address", default=0),
+        board_manager=table.text("board_manager"),
     )
 
 
@@ -217,6 +273,8 @@ def _emulator(table: _Table) -> Emulator:
         kind=table.text("kind"),
         machine=table.text("machine", default=""),
         instructions_per_s=table.integer("instructions_per_s", default=0),
+        flash_origin=table.optional_integer("flash_origin"),
+        ram_origin=table.optional_integer("ram_origin"),
     )
 
 
@@ -242,6 +300,9 @@ class _Table:
         if value < 0:
             raise UsageError(f"`{key}` is negative", where=self._where)
         return value
+
+    def optional_integer(self, key: str) -> int | None:
+        return self.integer(key) if key in self._data else None
 
     def flag(self, key: str) -> bool:
         return bool(self._get(key, bool, False))

@@ -212,36 +212,50 @@ void answer(const Request& request) {
 
 // Room for the largest request: 2 bytes of header, 5 before the bytes of kWrite, the CRC, and COBS's own.
 uint8_t received[kMaxPayload + 24];
+size_t received_size;
+bool overflow;
+
+// Takes the next byte of the line; true when it ended a request, which is answered.
+bool take(uint8_t byte) {
+    if (byte != 0) {
+        if (received_size < sizeof received) {
+            received[received_size++] = byte;
+        } else {
+            overflow = true;
+        }
+        return false;
+    }
+    const size_t decoded = overflow ? 0 : frame::decode(received, received_size);
+    received_size = 0;
+    overflow = false;
+    if (decoded < kHeader + kCrc) {
+        return false;
+    }
+    const size_t end = decoded - kCrc;
+    if (frame::crc32(0, received, end) != u32(received + end)) {
+        return false;
+    }
+    answer({received[0], received[1], received + kHeader, end - kHeader});
+    return true;
+}
 
 }  // namespace
 
+bool poll() {
+    bool answered = false;
+    for (int byte = port::read(); byte >= 0; byte = port::read()) {
+        answered = take(static_cast<uint8_t>(byte)) || answered;
+    }
+    return answered;
+}
+
+void forget() {
+    greeted = false;
+}
+
 void serve() {
-    size_t size = 0;
-    bool overflow = false;
     for (;;) {
-        const int byte = port::read();
-        if (byte < 0) {
-            continue;
-        }
-        if (byte != 0) {
-            if (size < sizeof received) {
-                received[size++] = static_cast<uint8_t>(byte);
-            } else {
-                overflow = true;
-            }
-            continue;
-        }
-        const size_t decoded = overflow ? 0 : frame::decode(received, size);
-        size = 0;
-        overflow = false;
-        if (decoded < kHeader + kCrc) {
-            continue;
-        }
-        const size_t end = decoded - kCrc;
-        if (frame::crc32(0, received, end) != u32(received + end)) {
-            continue;
-        }
-        answer({received[0], received[1], received + kHeader, end - kHeader});
+        poll();
     }
 }
 

@@ -37,4 +37,10 @@ enum Status : uint8_t {
 // Never returns.
 void serve();
 
+// Answers what has arrived, for a program that also does other things; whether that was any request.
+bool poll();
+
+// What the host wrote is not there any more: it must say hello again.
+void forget();
+
 }  // namespace server

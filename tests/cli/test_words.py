@@ -44,7 +44,7 @@ def test_no_board(capsys):
 
 
 def test_an_unknown_board_names_the_known_ones(capsys):
-    assert "Known boards: feather-rp2350, host, pico2" in failure(capsys, DAE, "--board", "pico9")
+    assert "Known boards: feather-rp2350, giga-r1, host, nano-rp2040" in failure(capsys, DAE, "--board", "pico9")
 
 
 def test_a_program_without_inputs_needs_one(capsys):

@@ -241,6 +241,29 @@ def render_command(**words: Any) -> None:
     render(**words)
 
 
+@cli.command("sketch")
+@model_argument
+@board_option
+@click.option(
+    "--out",
+    "-o",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder to write; its name becomes the sketch's.  [default: build/MODEL-BOARD]",
+)
+@click.option("--library", is_flag=True, help="Write an Arduino library, and its .zip beside the folder.")
+@click.option(
+    "--input-type",
+    type=click.Choice(["float", "int8"]),
+    help="What the sketch writes and reads: values, or quantised numbers.  [default: what the model takes]",
+)
+@calibration_option
+def sketch_command(**words: Any) -> None:
+    """Write a model as a sketch folder for the Arduino IDE. An .ino that you changed is kept."""
+    from toolkit.cli.sketching import sketch
+
+    sketch(**words)
+
+
 @cli.command("build")
 @model_argument
 @board_option

@@ -79,7 +79,7 @@ def deploy(words: Words) -> int:
     if words.input_file:
         lowered = _without_labels(lowered)
     project = project_folder(words.out, lowered.name, chosen)
-    job.render_project(planned, project, stages)
+    job.render_project(planned, project, stages, lowered.class_names)
     image = job.build_image(project, chosen, stages, sanitize=words.sanitize)
     verdict, layers = _on_the_board(image, planned, samples, stages, words)
     report = make_report(lowered, planned, image, verdict, layers, stages.seconds)
@@ -109,7 +109,7 @@ def _check_words(words: Words, board: Board) -> None:
 
 
 def _without_labels(lowered: job.Lowered) -> job.Lowered:
-    return job.Lowered(lowered.name, lowered.source, lowered.pte, lowered.layer_names)
+    return job.Lowered(lowered.name, lowered.source, lowered.pte, lowered.layer_names, class_names=lowered.class_names)
 
 
 def _on_the_board(

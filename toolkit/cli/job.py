@@ -17,6 +17,8 @@ from toolkit.errors import ModelError, UsageError
 from toolkit.planning import OUR_KERNELS, KernelLibrary, Place, Plan, make_plan
 from toolkit.program import Program, read_program
 from toolkit.rendering import render
+from toolkit.rendering.face import Numbers
+from toolkit.rendering.sketch import Form, Rendered, render_sketch
 
 _CMAKE_TOOLCHAINS = ("arm-none-eabi", "host", "pico-sdk")  # whose projects can look for a library
 
@@ -35,6 +37,7 @@ class Lowered:
         samples: what is verified; empty for a `.pte`.
         labels: class per sample, None when there are none.
         float_outputs: first output of the float model per sample; None for a `.pte`.
+        class_names: in the order of the outputs; empty where unknown.
     """
 
     name: str
@@ -44,6 +47,7 @@ class Lowered:
     samples: tuple[Sample, ...] = ()
     labels: npt.NDArray[Any] | None = None
     float_outputs: tuple[npt.NDArray[Any], ...] | None = None
+    class_names: tuple[str, ...] = ()
 
 
 def lower(spec: str, board: Board, stages: Stages, *, random_calibration: int | None, evaluate: bool) -> Lowered:
@@ -79,6 +83,7 @@ def lower(spec: str, board: Board, stages: Stages, *, random_calibration: int | 
         samples=tuple(model.evaluation),
         labels=model.labels,
         float_outputs=outputs,
+        class_names=model.class_names or (),
     )
 
 
@@ -139,10 +144,28 @@ def plan(
     return planned
 
 
-def render_project(planned: Plan, folder: Path, stages: Stages) -> None:
+def render_project(planned: Plan, folder: Path, stages: Stages, class_names: Sequence[str] = ()) -> None:
+    if planned.board.arduino is not None:
+        render_arduino(planned, folder, stages, class_names=class_names)
+        return
     with stages.stage("render") as stage:
         render(planned, folder)
         stage.detail = str(folder)
+
+
+def render_arduino(
+    planned: Plan,
+    folder: Path,
+    stages: Stages,
+    *,
+    form: Form = Form.SKETCH,
+    class_names: Sequence[str] = (),
+    numbers: Numbers = Numbers.PROGRAM,
+) -> Rendered:
+    with stages.stage("render") as stage:
+        rendered = render_sketch(planned, folder, form=form, labels=class_names, numbers=numbers)
+        stage.detail = f"{folder}, your {rendered.sketch.name} kept" if rendered.kept else str(folder)
+    return rendered
 
 
 def build_image(

@@ -101,7 +101,7 @@ def _rendered(
     lowered = job.lower(chosen_model(model), board, stages, random_calibration=random_calibration, evaluate=False)
     planned = job.plan(lowered, job.read(lowered, stages), board, stages, place, library)
     folder = project_folder(out, lowered.name, board)
-    job.render_project(planned, folder, stages)
+    job.render_project(planned, folder, stages, lowered.class_names)
     return folder
 
 

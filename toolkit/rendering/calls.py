@@ -128,7 +128,7 @@ def _tile(pair: Pair) -> str:
     return f"{{{pair[1]}, {pair[0]}}}"
 
 
-def _float(value: float) -> str:
+def c_float(value: float) -> str:
     """A C literal of exactly the float32 nearest to `value`."""
     text = repr(float(np.float32(value)))
     return f"{text}f"
@@ -264,7 +264,7 @@ def _linear(op: Linear, scope: Scope) -> Call:
 
 
 def _quantize(op: Quantize, scope: Scope) -> Call:
-    inverse_scale = _float(float(np.float32(1.0 / op.scale)))
+    inverse_scale = c_float(float(np.float32(1.0 / op.scale)))
     arguments = (
         *(scope.operand(op.input, "float"), scope.output(), str(scope.size(op.input)), inverse_scale),
         *(str(op.zero_point), str(op.quant_min), str(op.quant_max)),
@@ -275,7 +275,7 @@ def _quantize(op: Quantize, scope: Scope) -> Call:
 def _dequantize(op: Dequantize, scope: Scope) -> Call:
     arguments = (
         *(scope.operand(op.input), scope.output("float"), str(scope.size(op.input))),
-        *(_float(op.scale), str(op.zero_point)),
+        *(c_float(op.scale), str(op.zero_point)),
     )
     return Call((), arguments, returns_status=False)
 
@@ -315,7 +315,7 @@ def _mul(op: Mul, scope: Scope) -> Call:
 def _div(op: Div, scope: Scope) -> Call:
     arguments = (
         *(scope.operand(op.input), scope.operand(op.other)),
-        *(str(op.input_zero_point), str(op.other_zero_point), _float(op.output_scale)),
+        *(str(op.input_zero_point), str(op.other_zero_point), c_float(op.output_scale)),
         *(scope.output(), str(op.output_zero_point), str(scope.size(op.output))),
     )
     return Call((), arguments, returns_status=False)

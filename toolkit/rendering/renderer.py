@@ -71,15 +71,8 @@ def _about(plan: Plan) -> dict[str, Any]:
 
 def _texts(plan: Plan) -> dict[str, bytes]:
     """Files made from templates, by path in the project."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(resource("firmware")),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
-    context = _context(plan)
+    environment = template_environment()
+    context = template_context(plan)
     targets = {path.stem: f"templates/{path.name}" for path in (resource("firmware") / "templates").glob("*.j2")}
     for path in (resource("firmware") / "ports" / plan.board.port).glob("*.j2"):
         # A port may bring a project file of its own; everything else of it goes into its folder.
@@ -110,7 +103,20 @@ def _copies(plan: Plan) -> dict[str, bytes]:
     return files | {f"cmake/{name}": (resource("cmake") / name).read_bytes() for name in modules}
 
 
-def _context(plan: Plan) -> dict[str, Any]:
+def template_environment() -> jinja2.Environment:
+    """What finds and fills the templates in `firmware`."""
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(resource("firmware")),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,
+    )
+
+
+def template_context(plan: Plan) -> dict[str, Any]:
+    """What the templates of a model say of its plan."""
     symbols = constant_symbols(plan)
     return {
         "version": __version__,
