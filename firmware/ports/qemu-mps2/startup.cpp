@@ -1,4 +1,5 @@
-// Vector table and reset of a bare Cortex-M: memory is filled, the FPU switched on, the stack painted.
+// Vector table and reset of a bare Cortex-M: memory is filled, the FPU switched on, the stack painted. A
+// runner has no constructors to run; libraries linked to it may.
 #include <stdint.h>
 
 #include "runner.h"
@@ -8,6 +9,8 @@ extern "C" {
 
 extern uint32_t data_load[], data_start[], data_end[], bss_start[], bss_end[];  // from the linker script
 extern uint8_t stack_low[], stack_high[];
+extern void (*const constructors_start[])();
+extern void (*const constructors_end[])();
 
 [[noreturn]] void fault() {
     for (;;) {
@@ -28,6 +31,9 @@ extern uint8_t stack_low[], stack_high[];
     uint8_t* top;
     __asm volatile("mov %0, sp" : "=r"(top));
     stack::paint(stack_low, top - 64);  // the call itself needs some of it
+    for (auto constructor = constructors_start; constructor < constructors_end; ++constructor) {
+        (*constructor)();
+    }
     runner_main();
     fault();
 }
