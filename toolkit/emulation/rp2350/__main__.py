@@ -22,6 +22,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--elf", type=Path, help="executable with symbols, for fault reports")
     parser.add_argument("--misbehave", action="append", default=[], metavar="SPEC", help="what is to go wrong")
     parser.add_argument("--keep-flash", action="store_true", help="keep flash in DESK/flash.bin")
+    parser.add_argument("--bootsel", action="store_true", help="the button is held while the board is switched on")
     parser.add_argument("--hook", choices=("auto", "c", "python"), default="auto", help="what counts instructions")
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process without which the board ends")
     given = parser.parse_args(arguments)
@@ -36,7 +37,9 @@ def main(arguments: Sequence[str]) -> int:
         require_unicorn()
         faults = tuple(parse(text) for text in given.misbehave)
         given.desk.mkdir(parents=True, exist_ok=True)
-        options = Options(given.desk.resolve(), given.uf2, given.elf, faults, given.keep_flash, given.hook)
+        options = Options(
+            given.desk.resolve(), given.uf2, given.elf, faults, given.keep_flash, given.hook, given.bootsel
+        )
         Board(options, lambda: os.getppid() == given.parent).run()
     except DeployError as error:
         print(error, file=sys.stderr)

@@ -53,6 +53,7 @@ class Options:
         faults: what is wrong with the board.
         keep_flash: keep flash in the desk's `flash.bin`, so that the board can be switched off and on.
         hook: `auto`, `c` or `python`.
+        bootsel: the BOOTSEL button is held while the board is switched on.
     """
 
     desk: Path
@@ -61,6 +62,7 @@ class Options:
     faults: tuple[Fault, ...] = ()
     keep_flash: bool = False
     hook: str = "auto"
+    bootsel: bool = False
 
 
 class Board:
@@ -92,7 +94,7 @@ class Board:
 
     def run(self) -> None:
         """Until it is switched off."""
-        self._power_on(Reboot(0), after="start")
+        self._power_on(Reboot(REBOOT_BOOTSEL if self._options.bootsel else 0), after="start")
         try:
             while self._alive():
                 if self._state is State.BOOTSEL:

@@ -177,7 +177,7 @@ class Plan:
         for fault, left in self._left:
             if (
                 isinstance(fault, kind)
-                and left
+                and left[0]
                 and all(getattr(fault, key) == value for key, value in conditions.items())
             ):
                 return fault

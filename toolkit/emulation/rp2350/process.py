@@ -82,6 +82,7 @@ def start(
     faults: Sequence[Fault] = (),
     keep_flash: bool = False,
     hook: str = "auto",
+    bootsel: bool = False,
 ) -> Iterator[VirtualPico2]:
     """Put a virtual Pico 2 on a desk; it goes with the block, and with this program however that ends.
 
@@ -92,6 +93,7 @@ def start(
         faults: what is to go wrong.
         keep_flash: keep flash in the desk's `flash.bin`.
         hook: `auto`, `c` (needs a C compiler) or `python`: what counts instructions.
+        bootsel: the BOOTSEL button is held while the board is switched on.
 
     Raises:
         ToolError: unicorn is not installed.
@@ -106,6 +108,7 @@ def start(
     command += ["--uf2", str(uf2.resolve())] if uf2 else []
     command += ["--elf", str(elf.resolve())] if elf else []
     command += ["--keep-flash"] if keep_flash else []
+    command += ["--bootsel"] if bootsel else []
     for fault in faults:
         command += ["--misbehave", text_of(fault)]
     with (desk / _LOG).open("wb") as log:
