@@ -1,7 +1,5 @@
 """The Raspberry Pi Pico SDK: where it is, and how it gets into the cache from Debian's packages.
 
-    python -m toolkit.building.pico_sdk      fetch it when it is nowhere
-
 Nothing is cloned from anywhere: Debian's `pico-sdk-source` and `tinyusb-source` are downloaded with apt into a private
 folder and unpacked there. Debian has them from release 13 on; older releases take them from there, and nothing of the
 system is touched.
@@ -13,7 +11,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,7 +26,7 @@ _RELEASE = "trixie"  # the first Debian release that has them
 _KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
 _HINT = (
     f"Set {VARIABLE} to a checkout of the Pico SDK 2.1 or newer with its TinyUSB submodule; on Debian, "
-    "`python -m toolkit.building.pico_sdk` fetches it."
+    "`deploy doctor --fix` fetches it."
 )
 
 
@@ -166,17 +163,3 @@ def _run(command: Sequence[str], cwd: Path | None = None) -> str:
     if done.returncode != 0:
         raise ToolError(f"{command[0]} failed: {done.stderr.strip()[-500:]}", hint=_HINT)
     return done.stdout
-
-
-def main() -> int:
-    try:
-        sdk = fetch_pico_sdk()
-    except ToolError as error:
-        print(error, file=sys.stderr)
-        return 1
-    print(f"Pico SDK {sdk.version} in {sdk.path}", file=sys.stderr)
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -317,8 +317,9 @@ def boards_command(as_json: bool) -> None:
 
 @cli.command("doctor")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON on standard output.")
-def doctor_command(as_json: bool) -> int:
+@click.option("--fix", is_flag=True, help="First fetch what can be fetched: the Pico SDK, from Debian's packages.")
+def doctor_command(as_json: bool, fix: bool) -> int:
     """Check the tools: where each is, which version, or how to get it."""
     from toolkit.cli.listing import doctor
 
-    return doctor(as_json)
+    return doctor(as_json, fix)

@@ -12,6 +12,7 @@ from rich.table import Table
 
 from toolkit.board import board_names, load_board
 from toolkit.building import TOOLS, find, find_cmsis_nn, version
+from toolkit.building.pico_sdk import fetch_pico_sdk, require_pico_sdk
 from toolkit.errors import ToolError
 
 _PACKAGES = ("torch", "executorch", "cmake", "ninja", "pyserial", "jinja2", "numpy", "flatbuffers")
@@ -46,8 +47,13 @@ def _kib(nbytes: int) -> str:
     return f"{nbytes // 1024:,} KiB"
 
 
-def doctor(as_json: bool) -> int:
-    """All tools and packages; 0 when nothing is missing."""
+def doctor(as_json: bool, fix: bool = False) -> int:
+    """All tools and packages; 0 when nothing is missing.
+
+    Args:
+        as_json: print JSON instead of a table.
+        fix: first fetch what can be fetched.
+    """
     rows = [
         {
             "tool": "python",
@@ -71,6 +77,7 @@ def doctor(as_json: bool) -> int:
             rows.append({"tool": package, "version": importlib.metadata.version(package), "path": "", "hint": ""})
         except importlib.metadata.PackageNotFoundError:
             rows.append({"tool": package, "version": "", "path": "", "hint": f"pip install {package}"})
+    rows.append(_pico_sdk(fix))
     rows.append(_cmsis_nn())
     missing = [row for row in rows if row["hint"]]
     if as_json:
@@ -84,6 +91,15 @@ def doctor(as_json: bool) -> int:
         table.add_row(mark, row["tool"], row["version"], row["hint"] or row["path"] or row.get("note", ""))
     Console().print(table, highlight=False)
     return 1 if missing else 0
+
+
+def _pico_sdk(fix: bool) -> dict[str, str]:
+    row = {"tool": "Pico SDK", "version": "", "path": "", "hint": ""}
+    try:
+        sdk = fetch_pico_sdk() if fix else require_pico_sdk()
+    except ToolError as error:
+        return row | {"hint": f"{error.what}. {error.hint}"}
+    return row | {"version": sdk.version, "path": str(sdk.path)}
 
 
 def _cmsis_nn() -> dict[str, str]:
