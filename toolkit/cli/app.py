@@ -135,6 +135,23 @@ def kernels_options(command: Command) -> Command:
     )(command)
 
 
+def engine_options(command: Command) -> Command:
+    """Options that say what runs the program on the board."""
+    command = click.option(
+        "--executorch",
+        type=click.Path(exists=True, file_okay=False, path_type=Path),
+        metavar="PATH",
+        help="Where an ExecuTorch built for the board is installed.  [default: $EXECUTORCH_PATH]",
+    )(command)
+    return click.option(
+        "--engine",
+        type=click.Choice(["deploy", "executorch"]),
+        default="deploy",
+        show_default=True,
+        help="What runs the program: C++ compiled from it, or ExecuTorch's interpreter (see docs/engines.md).",
+    )(command)
+
+
 def virtual_option(command: Command) -> Command:
     return click.option("--virtual", is_flag=True, help="Use the board's virtual twin: the same image, no hardware.")(
         command
@@ -188,6 +205,7 @@ def sanitize_option(command: Command) -> Command:
 @which_board_options
 @place_option
 @kernels_options
+@engine_options
 @out_option
 @calibration_option
 @sanitize_option
@@ -232,6 +250,7 @@ def inspect_command(**words: Any) -> None:
 @board_option
 @place_option
 @kernels_options
+@engine_options
 @out_option
 @calibration_option
 def render_command(**words: Any) -> None:
@@ -269,6 +288,7 @@ def sketch_command(**words: Any) -> None:
 @board_option
 @place_option
 @kernels_options
+@engine_options
 @out_option
 @calibration_option
 @sanitize_option

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from toolkit.board import Board, load_board
 from toolkit.building import Image
-from toolkit.cli import job
+from toolkit.cli import interpreting, job
 from toolkit.cli.progress import Stages
 from toolkit.cli.report import Layers, make_report, print_report, save_report
 from toolkit.cli.settings import chosen_board, chosen_model
@@ -23,7 +23,8 @@ from toolkit.cli.steps import project_folder
 from toolkit.device import Device, Transport
 from toolkit.errors import ModelError, UsageError, VerificationError
 from toolkit.flashing import Wanted, flash
-from toolkit.planning import Plan
+from toolkit.interpreter import ENGINE, verifiable
+from toolkit.planning import OUR_KERNELS, Plan
 from toolkit.reference import Reference
 from toolkit.rendering.names import operator_title
 from toolkit.verification import Verdict, by_instruction, checked_sample, fetch_layers, first_wrong_layer, verify
@@ -45,6 +46,8 @@ class Words:
     place: str
     kernels: str
     cmsis_nn: str | None
+    engine: str
+    executorch: Path | None
     out: Path | None
     random_calibration: int | None
     sanitize: bool
@@ -58,7 +61,8 @@ def deploy(words: Words) -> int:
         chosen = chosen.virtual()
     _check_words(words, chosen)
     stages = Stages(Console(stderr=True))
-    library = job.kernel_library(words.kernels, words.cmsis_nn, chosen, stages)
+    interpreted = words.engine == ENGINE
+    library = OUR_KERNELS if interpreted else job.kernel_library(words.kernels, words.cmsis_nn, chosen, stages)
     lowered = job.lower(
         chosen_model(words.model),
         chosen,
@@ -67,7 +71,8 @@ def deploy(words: Words) -> int:
         evaluate=words.input_file is None,
     )
     program = job.read(lowered, stages)
-    planned = job.plan(lowered, program, chosen, stages, words.place, library)
+    setup = interpreting.plan(lowered, chosen, stages, words.executorch, program=program) if interpreted else None
+    planned = verifiable(setup, program) if setup else job.plan(lowered, program, chosen, stages, words.place, library)
     samples = job.load_inputs(words.input_file, program) if words.input_file else lowered.samples
     if not samples:
         raise UsageError(
@@ -78,9 +83,13 @@ def deploy(words: Words) -> int:
     samples = tuple(checked_sample(sample, planned, number) for number, sample in enumerate(samples))
     if words.input_file:
         lowered = _without_labels(lowered)
-    project = project_folder(words.out, lowered.name, chosen)
-    job.render_project(planned, project, stages, lowered.class_names)
-    image = job.build_image(project, chosen, stages, sanitize=words.sanitize)
+    if setup:
+        project = interpreting.project_folder(words.out, lowered.name, chosen)
+        interpreting.render(setup, project, stages)
+    else:
+        project = project_folder(words.out, lowered.name, chosen)
+        job.render_project(planned, project, stages, lowered.class_names)
+    image = job.build_image(project, chosen, stages, sanitize=words.sanitize, executorch=words.executorch)
     verdict, layers = _on_the_board(image, planned, samples, stages, words)
     report = make_report(lowered, planned, image, verdict, layers, stages.seconds)
     save_report(report, image.elf.parent)
@@ -95,6 +104,14 @@ def deploy(words: Words) -> int:
 
 
 def _check_words(words: Words, board: Board) -> None:
+    interpreting.check_words(
+        words.engine,
+        words.executorch,
+        place=words.place,
+        kernels=words.kernels,
+        cmsis_nn=words.cmsis_nn,
+        layers=words.layers,
+    )
     output = words.output
     if output and output.suffix != ".npz":
         raise UsageError(f"--output writes .npz, not {output.suffix or 'a file without an ending'}", where=str(output))
@@ -173,7 +190,9 @@ def _raise_on_difference(verdict: Verdict, layers: Layers | None, planned: Plan)
             )
         return
     element = ", ".join(map(str, difference.element))
-    if difference.layer is None:
+    if not planned.steps:
+        hint = f"The default engine finds the first wrong layer: leave out --engine {ENGINE}."
+    elif difference.layer is None:
         hint = "Run alone, every layer gives the right result: the runs disturb each other. Please report this."
     else:
         hint = f"The first layer whose result differs is {_layer_title(planned, difference.layer)}."

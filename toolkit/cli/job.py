@@ -14,6 +14,7 @@ from toolkit.board import Board
 from toolkit.building import Image, build, find_cmsis_nn, require_cmsis_nn
 from toolkit.cli.progress import Stages
 from toolkit.errors import ModelError, UsageError
+from toolkit.interpreter import build_interpreter, is_interpreted
 from toolkit.planning import OUR_KERNELS, KernelLibrary, Place, Plan, make_plan
 from toolkit.program import Program, read_program
 from toolkit.rendering import render
@@ -169,10 +170,19 @@ def render_arduino(
 
 
 def build_image(
-    project: Path, board: Board, stages: Stages, *, sanitize: bool = False, cmsis_nn: str | None = None
+    project: Path,
+    board: Board,
+    stages: Stages,
+    *,
+    sanitize: bool = False,
+    cmsis_nn: str | None = None,
+    executorch: Path | None = None,
 ) -> Image:
     with stages.stage("build") as stage:
-        image = build(project, board, sanitize=sanitize, cmsis_nn=cmsis_nn, progress=stage.doing)
+        if is_interpreted(project):
+            image = build_interpreter(project, board, executorch=executorch, sanitize=sanitize, progress=stage.doing)
+        else:
+            image = build(project, board, sanitize=sanitize, cmsis_nn=cmsis_nn, progress=stage.doing)
         stage.detail = f"{image.flash.total:,} bytes of flash"
     return image
 

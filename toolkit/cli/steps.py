@@ -12,11 +12,12 @@ from rich.console import Console
 
 from toolkit import building, flashing
 from toolkit.board import Board, load_board
-from toolkit.cli import job
+from toolkit.cli import interpreting, job
 from toolkit.cli.progress import Stages
 from toolkit.cli.settings import chosen_board, chosen_model
 from toolkit.device import Device, DeviceTensor, Transport
 from toolkit.errors import BuildError, DeployError, ModelError, UsageError
+from toolkit.interpreter import ENGINE
 from toolkit.planning import KernelLibrary
 from toolkit.rendering import MANIFEST
 from toolkit.rendering.names import safe_text
@@ -53,9 +54,15 @@ def render(
     place: str,
     kernels: str,
     cmsis_nn: str | None,
+    engine: str,
+    executorch: Path | None,
 ) -> None:
     stages = Stages(Console(stderr=True))
     chosen = load_board(chosen_board(board))
+    interpreting.check_words(engine, executorch, place=place, kernels=kernels, cmsis_nn=cmsis_nn)
+    if engine == ENGINE:
+        print(interpreting.rendered(model, chosen, out, random_calibration, stages, executorch))
+        return
     library = job.kernel_library(kernels, cmsis_nn, chosen, stages)
     print(_rendered(model, chosen, out, random_calibration, stages, place, library))
 
@@ -69,17 +76,25 @@ def build(
     place: str,
     kernels: str,
     cmsis_nn: str | None,
+    engine: str,
+    executorch: Path | None,
 ) -> None:
     stages = Stages(Console(stderr=True))
     if model and Path(model).is_dir():
         project = Path(model).resolve()
         chosen = load_board(board or board_of(project))
+        interpreting.check_project(project, engine)
         _check_kernels(project, kernels, cmsis_nn)
+    elif engine == ENGINE:
+        interpreting.check_words(engine, executorch, place=place, kernels=kernels, cmsis_nn=cmsis_nn)
+        chosen = load_board(chosen_board(board))
+        project = interpreting.rendered(model, chosen, out, random_calibration, stages, executorch)
     else:
+        interpreting.check_words(engine, executorch)
         chosen = load_board(chosen_board(board))
         library = job.kernel_library(kernels, cmsis_nn, chosen, stages)
         project = _rendered(model, chosen, out, random_calibration, stages, place, library)
-    image = job.build_image(project, chosen, stages, sanitize=sanitize, cmsis_nn=cmsis_nn)
+    image = job.build_image(project, chosen, stages, sanitize=sanitize, cmsis_nn=cmsis_nn, executorch=executorch)
     flash, ram = image.flash, image.ram
     stages.console.print(
         f"flash {flash.total:,} bytes ({flash.code:,} code, {flash.constants:,} constants), "

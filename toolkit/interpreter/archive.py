@@ -71,8 +71,8 @@ def _names_in(file: bytes) -> Iterator[bytes]:
     try:
         elf = ELFFile(io.BytesIO(file))
         for section in elf.iter_sections():
-            loaded = section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_type"] == "SHT_PROGBITS"
-            if loaded and not section["sh_flags"] & SH_FLAGS.SHF_EXECINSTR:
+            # A linker script may put strings and code together.
+            if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_type"] == "SHT_PROGBITS":
                 yield from _OPERATOR.findall(b"\0" + section.data())
     except ELFError:
         return

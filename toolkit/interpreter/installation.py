@@ -16,6 +16,7 @@ RELEASE = "1.5"
 """The release whose headers and allocations the runner and its pools are made for."""
 
 CORE = "executorch_core"
+_PRIMITIVES = "executorch"
 _KERNEL_BYTES = 12
 """Of one entry of the runtime's table of kernels on a 32-bit target."""
 
@@ -77,12 +78,15 @@ class Installation:
                 raise _missing(sorted(missing), operators, self)
             chosen.append(best)
             missing -= best.operators
+        chosen.sort(key=lambda library: library.name)
         self._check_registration(chosen)
         return tuple(library.name for library in chosen)
 
     def _check_registration(self, chosen: Sequence[OperatorLibrary]) -> None:
+        # The runtime's own library of primitive operators is linked with every other.
+        primitives = [library for library in self.libraries if library.name == _PRIMITIVES and library not in chosen]
         seen: dict[str, str] = {}
-        for library in chosen:
+        for library in (*chosen, *primitives):
             for operator in library.operators:
                 if operator in seen:
                     raise PlanError(
@@ -198,7 +202,7 @@ def how_to_build(board: Board, operators: Sequence[str]) -> str:
         "-DEXECUTORCH_PAL_DEFAULT=minimal",
         "-DEXECUTORCH_ENABLE_LOGGING=OFF",
         "-DEXECUTORCH_BUILD_EXECUTOR_RUNNER=OFF",
-        "-DMAX_KERNEL_NUM=64",
+        "-DMAX_KERNEL_NUM=128",
         select_options(operators) or "-DEXECUTORCH_BUILD_CORTEX_M=ON",
     ]
     if board.toolchain != "host":

@@ -52,7 +52,7 @@ class InterpreterPlan:
 
 
 def make_interpreter_plan(
-    pte: bytes, board: Board, *, model: str, source: str, installation: Installation | None
+    pte: bytes, board: Board, *, model: str, source: str, installation: Installation | None = None
 ) -> InterpreterPlan:
     """Plan a program for the stock interpreter on a board.
 

@@ -72,7 +72,8 @@ def _copies(plan: InterpreterPlan) -> dict[str, bytes]:
         for path in sorted(folder.rglob("*"))
         if path.is_file() and path.suffix != ".j2"
     }
-    if plan.board.toolchain == "arm-none-eabi":
+    if plan.board.toolchain != "host":
+        # The Pico SDK brings a toolchain file of its own; ExecuTorch can be built with this one for either.
         files["cmake/arm-none-eabi.cmake"] = (resource("cmake") / "arm-none-eabi.cmake").read_bytes()
     return files
 
