@@ -115,7 +115,7 @@ def _checked(path: Path) -> CmsisNn:
         raise ToolError(f"there is no CMSIS-NN here; looked for {looked}", where=str(path), hint=_HINT)
     kind, archive = _kind(path, include)
     text = (include / _HEADER).read_text(encoding="utf-8", errors="replace")
-    revision = re.search(r"\$Revision:\s*(V\.?[\d.]*\d)", text)
+    revision = re.search(r"(?a)\$Revision:\s*(V\.?[\d.]*\d)", text)
     found = CmsisNn(path, kind, include, _version(path, include), revision.group(1) if revision else "", archive)
     _check_functions(found, text)
     return found
@@ -179,11 +179,12 @@ def _version(path: Path, include: Path) -> str:
 
     Arm's repository has none of the first three (its .pdsc says 0.0.0 until a pack is made of it).
     """
-    sources = [(pdsc, r'<release [^>]*version="([\w.+-]+)"') for pdsc in sorted(path.glob("*.pdsc"))]
-    sources += [(path / "CMakeLists.txt", r"(?i)\bproject\s*\([^)]*\bVERSION\s+([\d.]+)")]
-    sources += [
-        (header, r'(?m)^\s*#\s*define\s+\w*NN_VERSION\w*\s+"?(\d+\.\d+\.\d+)') for header in sorted(include.glob("*.h"))
-    ]
+    release = r'(?a)<release [^>]*version="([\w.+-]+)"'
+    project = r"(?ai)\bproject\s*\([^)]*\bVERSION\s+([\d.]+)"
+    macro = r'(?am)^\s*#\s*define\s+\w*NN_VERSION\w*\s+"?(\d+\.\d+\.\d+)'
+    sources = [(pdsc, release) for pdsc in sorted(path.glob("*.pdsc"))]
+    sources += [(path / "CMakeLists.txt", project)]
+    sources += [(header, macro) for header in sorted(include.glob("*.h"))]
     for file, pattern in sources:
         if file.is_file():
             match = re.search(pattern, file.read_text(encoding="utf-8", errors="replace"))
@@ -203,7 +204,7 @@ def _tag(path: Path) -> str:
         )
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    match = re.fullmatch(r"v?(\d+\.[\w.+-]+)", done.stdout.strip())
+    match = re.fullmatch(r"(?a)v?(\d+\.[\w.+-]+)", done.stdout.strip())
     return match.group(1) if done.returncode == 0 and match else ""
 
 
