@@ -25,7 +25,11 @@ KERNEL(softmax_s8);
 KERNEL(transpose_conv_wrapper_s8);
 KERNEL(transpose_s8);
 
-#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP
+// STANDIN_MVE stands in for a build for cores with vector instructions.
+#ifndef STANDIN_MVE
+#define STANDIN_MVE 0
+#endif
+#if defined(__ARM_FEATURE_DSP) && __ARM_FEATURE_DSP && !STANDIN_MVE
 #define DSP 1
 #else
 #define DSP 0
@@ -52,7 +56,8 @@ static arm_cmsis_nn_status wrong(int8_t* output, const cmsis_nn_dims* dims) {
 }
 
 static int32_t columns(int32_t values) {
-    return 4 * ((values + 3) / 4 * 4);
+    const int32_t multiple = STANDIN_MVE ? 16 : 4;
+    return 4 * ((values + multiple - 1) / multiple * multiple);
 }
 
 int32_t arm_convolve_wrapper_s8_get_buffer_size(const cmsis_nn_conv_params* params,
@@ -86,6 +91,12 @@ int32_t arm_depthwise_conv_wrapper_s8_get_buffer_size(const cmsis_nn_dw_conv_par
     const bool plain =
         input->c == output->c && input->n == 1 && params->dilation.h == 1 && params->dilation.w == 1;
     const bool three = filter->h == 3 && filter->w == 3 && params->padding.h <= 1 && params->padding.w <= 1;
+    if (STANDIN_MVE && input->c == 1 && output->c > 1) {
+        return columns(filter->h * filter->w) + filter->h * filter->w * output->c;
+    }
+    if (STANDIN_MVE) {
+        return plain ? 4 * 124 * filter->h * filter->w : 0;
+    }
     return DSP && plain && !three ? 2 * input->c * filter->h * filter->w : 0;
 }
 
@@ -144,8 +155,17 @@ arm_cmsis_nn_status arm_transpose_conv_wrapper_s8(
 }
 
 int32_t arm_fully_connected_s8_get_buffer_size(const cmsis_nn_dims* filter) {
-    (void)filter;
-    return 0;
+    return STANDIN_MVE ? 4 * filter->c : 0;
+}
+
+// Vector code finds the bias and the part of the sums that does not depend on the input in its context.
+static bool summed(const cmsis_nn_context* ctx, const cmsis_nn_dims* filter, cmsis_nn_fc_params* params,
+                   const int32_t** bias) {
+    if (STANDIN_MVE) {
+        params->input_offset = 0;
+        *bias = ctx->buf;
+    }
+    return !STANDIN_MVE || (ctx->buf != NULL && ctx->size == 4 * filter->c);
 }
 
 arm_cmsis_nn_status arm_fully_connected_s8(const cmsis_nn_context* ctx, const cmsis_nn_fc_params* params,
@@ -154,7 +174,11 @@ arm_cmsis_nn_status arm_fully_connected_s8(const cmsis_nn_context* ctx, const cm
                                            const cmsis_nn_dims* filter, const int8_t* weights,
                                            const cmsis_nn_dims* bias_dims, const int32_t* bias,
                                            const cmsis_nn_dims* output, int8_t* results) {
-    return standin_arm_fully_connected_s8(ctx, params, quantisation, input, samples, filter, weights,
+    cmsis_nn_fc_params changed = *params;
+    if (!summed(ctx, filter, &changed, &bias)) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return standin_arm_fully_connected_s8(ctx, &changed, quantisation, input, samples, filter, weights,
                                           bias_dims, bias, output, results);
 }
 
@@ -165,7 +189,11 @@ arm_cmsis_nn_status arm_fully_connected_per_channel_s8(const cmsis_nn_context* c
                                                        const cmsis_nn_dims* filter, const int8_t* weights,
                                                        const cmsis_nn_dims* bias_dims, const int32_t* bias,
                                                        const cmsis_nn_dims* output, int8_t* results) {
-    return standin_arm_fully_connected_per_channel_s8(ctx, params, quantisation, input, samples, filter,
+    cmsis_nn_fc_params changed = *params;
+    if (!summed(ctx, filter, &changed, &bias)) {
+        return ARM_CMSIS_NN_ARG_ERROR;
+    }
+    return standin_arm_fully_connected_per_channel_s8(ctx, &changed, quantisation, input, samples, filter,
                                                       weights, bias_dims, bias, output, results);
 }
 

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from tests.cmsis_nn import tree
+from tests.conftest import golden_input, golden_plan
 from toolkit import flashing
-from toolkit.board import load_board
+from toolkit.board import Isa, load_board
 from toolkit.building import build, find_cmsis_nn
 from toolkit.building.pico_sdk import find_pico_sdk
 from toolkit.building.tools import ARM_GCC, find
@@ -145,6 +146,26 @@ def test_a_rendered_project_remembers_its_copy(deploy, tmp_path, copies):
     other = deploy("build", "project", "--kernels", "deploy", **environment)
     assert other.status == 1
     assert "this project is rendered with --kernels cmsis-nn" in " ".join(other.stderr.split())
+
+
+# --- vector code ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["ds_cnn", "dae"])
+def test_what_is_planned_for_vector_code(tmp_path, monkeypatch, name):
+    """Kernel sums instead of biases, and other scratch. No virtual board here has such a core: it runs on the host."""
+    monkeypatch.setenv("DEPLOY_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr("toolkit.planning.cmsis_nn.compiled_isa", lambda board: Isa.MVE)
+    found = find_cmsis_nn(str(tree.checkout(tmp_path / "copy", vectors=True)))
+    board, program = load_board("host"), golden_plan(name, "host").program
+    plan = make_plan(program, board, model=name, library=KernelLibrary(found.title, found.path))
+    assert any(step.kernel.kernel_sum is not None for step in plan.steps)
+    render(plan, tmp_path / "project")
+    image = build(tmp_path / "project", board)
+    with flashing.flash(image, board) as running, Transport(running.port) as transport:
+        verdict = verify(Device(transport, stopped=running.stopped), plan, [(golden_input(name),)])
+    assert verdict.verified, verdict.difference
+    assert verdict.device[0][0].tobytes() == np.load(GOLDEN / name / "output.npy").tobytes()
 
 
 # --- layers for which the library is wrong ---------------------------------------------------------------------------
