@@ -14,12 +14,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.board import Board
+from toolkit.building.arduino import core_folder, ide_hint, require_sketch, sketch_definitions, virtual_tree
 from toolkit.building.cmsis_nn import CmsisNn, require_cmsis_nn
 from toolkit.building.image import Image, read_image
 from toolkit.building.pico_sdk import require_pico_sdk
 from toolkit.building.tools import ARM_GCC, CMAKE, HOST_GCC, NINJA, require, version
 from toolkit.building.uf2 import write_uf2
-from toolkit.errors import BuildError
+from toolkit.errors import BuildError, ToolError
 from toolkit.rendering import MANIFEST
 from toolkit.resources import cache_folder, resource
 
@@ -50,10 +51,26 @@ def build(
         ToolError: a tool or the CMSIS-NN is missing.
         BuildError: configuring, compiling or linking failed; the message holds the tool's last lines.
     """
+    if board.arduino is not None:
+        return _build_sketch(project, board, progress)
     require_project(project)
     definitions = _libraries(board, sanitize, _rendered(project), cmsis_nn, progress)
     progress("compiling the runner")
     return build_runner(project, board, definitions, sanitize=sanitize)
+
+
+def _build_sketch(project: Path, board: Board, progress: Callable[[str], None]) -> Image:
+    """Compile a sketch folder as it is."""
+    require_sketch(project)
+    if board.emulator is None:
+        raise ToolError(
+            f"this does not compile for a real {board.title}", where=str(project), hint=ide_hint(project, board)
+        )
+    progress("compiling the sketch")
+    _cmake_build(
+        core_folder(), virtual_tree(project), [*_compiler(board), *sketch_definitions(project.resolve(), board)]
+    )
+    return built_image(project, board)
 
 
 def require_project(project: Path) -> None:
@@ -96,7 +113,8 @@ def built_image(project: Path, board: Board, *, sanitize: bool = False) -> Image
     Raises:
         BuildError: it was not.
     """
-    elf = tree_of(project, sanitize) / ("runner" if board.toolchain == "host" else "runner.elf")
+    tree = virtual_tree(project) if board.arduino is not None else tree_of(project, sanitize)
+    elf = tree / ("runner" if board.toolchain == "host" else "runner.elf")
     if not elf.is_file():
         raise BuildError("the project is not built", where=str(project), hint=f"Build it: deploy build {project}.")
     return read_image(elf, project, board)
