@@ -1,11 +1,12 @@
 """What the tests of this folder share: real programs, and ExecuTorch's runtime as the wheel brings it."""
 
-import importlib.util
 import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.interpreter.trees import package
+from tests.program import document
 from toolkit.building.tools import HOST_GCC, require
 
 ROOT = Path(__file__).parents[2]
@@ -16,13 +17,17 @@ LOWERED = {path.stem: path for path in sorted((ROOT / "tests" / "program" / "low
 PROGRAMS = GOLDEN | LOWERED
 
 
+def changed(name, change, *, in_segment=True):
+    """The bytes of a sample after a change, its constants in a segment as today's exporters put them."""
+    content = document.load(PROGRAMS[name].read_bytes())
+    change(content)
+    return document.dump(content, in_segment=in_segment)
+
+
 @pytest.fixture(scope="session")
 def wheel() -> Path:
-    """Folder of the installed Python package: public headers, and the runtime as a library of this computer."""
-    spec = importlib.util.find_spec("executorch")
-    assert spec is not None
-    assert spec.submodule_search_locations
-    return Path(next(iter(spec.submodule_search_locations)))
+    """Folder of the installed Python package."""
+    return package()
 
 
 @pytest.fixture(scope="session")

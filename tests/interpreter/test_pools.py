@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.interpreter.conftest import GOLDEN, PROGRAMS
+from tests.interpreter.conftest import GOLDEN, PROGRAMS, changed
+from tests.program.document import add_value, value
 from toolkit.board import load_board
 from toolkit.building.tools import ARM_GCC, require
 from toolkit.interpreter.contents import read_contents
@@ -33,7 +34,7 @@ def load(host_program):
     program = host_program(Path(__file__).with_name("measure_pools.cpp"))
 
     def run(pools):
-        words = [str(word) for name, sizes in pools.items() for word in (PROGRAMS[name], *sizes)]
+        words = [str(word) for name, sizes in pools.items() for word in (PROGRAMS.get(name, name), *sizes)]
         done = subprocess.run([program, *words], capture_output=True, text=True, check=True)
         lines = [tuple(map(int, line.split())) for line in done.stdout.splitlines()]
         return dict(zip(pools, lines, strict=True))
@@ -60,6 +61,34 @@ def test_with_less_temporary_memory_the_methods_pool_is_drained(load):
     exact, temporary = method_bytes(contents, COMPUTER), pool_sizes(contents, COMPUTER).temporary
     found = load({"ds_cnn": (1 << 20, temporary - 16)})
     assert found["ds_cnn"][1] > exact + 1000
+
+
+def test_values_of_every_kind_take_their_share(load, tmp_path):
+    """No sample has these: they are added to one, and nothing uses them."""
+
+    def change(document):
+        value(document, 2)["shape_dynamism"] = 1  # a tensor in between
+        add_value(document, "TensorList", {"items": [0, 1, 2]})
+        add_value(document, "OptionalTensorList", {"items": [0, -1, 1]})
+        add_value(document, "String", {"string_val": "sum"})
+        add_value(document, "BoolList", {"items": [True, False]})
+        add_value(document, "DoubleList", {"items": [0.5]})
+
+    path = tmp_path / "model.pte"
+    path.write_bytes(changed("extrema", change))
+    contents = read_contents(path.read_bytes(), source="model.pte")
+    assert [value.kind for value in contents.values[-5:]] == [
+        "TensorList",
+        "OptionalTensorList",
+        "String",
+        "BoolList",
+        "DoubleList",
+    ]
+    assert sum(value.resizable for value in contents.values) == 1
+    pools = pool_sizes(contents, COMPUTER)
+    ((error, method, _),) = load({path: (pools.method, pools.temporary)}).values()
+    assert error == OPERATOR_MISSING
+    assert method == method_bytes(contents, COMPUTER)
 
 
 def looked_up_in_the_method_pool(contents):

@@ -4,6 +4,7 @@
 `board_installation` has a stand-in for the runtime. `empty_installation` can be read, and not linked.
 """
 
+import importlib.util
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -61,15 +62,23 @@ class Compiler:
         return str(require(ARM_GCC).with_name(f"arm-none-eabi-{name}"))
 
 
-def host_installation(folder: Path, board: Board, wheel: Path) -> Path:
-    """An installation for this computer that computes the golden models."""
+def package() -> Path:
+    """Folder of the installed Python package: public headers, and the runtime as a library of this computer."""
+    spec = importlib.util.find_spec("executorch")
+    assert spec is not None
+    assert spec.submodule_search_locations
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def host_installation(folder: Path, board: Board, wheel: Path, *flags: str) -> Path:
+    """An installation for this computer that computes the golden models; `flags` compile its operators."""
     compiler = Compiler(board, wheel)
     kernels = resource("firmware") / "kernels"
     _headers(folder, wheel)
     sources = sorted((kernels / "source").glob("*.c"))
-    flags = ("-I", str(kernels / "include"), "-I", str(kernels / "source"))
-    compiler.library(folder / "lib/libcmsis-nn.a", compiler.objects(sources, folder / "objects/kernels", *flags))
-    operators = compiler.objects([SOURCES / "operators.cpp"], folder / "objects", *flags)
+    include = ("-I", str(kernels / "include"), "-I", str(kernels / "source"))
+    compiler.library(folder / "lib/libcmsis-nn.a", compiler.objects(sources, folder / "objects/kernels", *include))
+    operators = compiler.objects([SOURCES / "operators.cpp"], folder / "objects", *include, *flags)
     compiler.library(folder / "lib/libcortex_m_ops_lib.a", operators)
     _core_without_a_runtime(compiler, folder)
     _write_config(folder, core=f'SHARED "{wheel / "lib" / "libexecutorch.so"}"')

@@ -135,6 +135,12 @@ def read_contents(data: bytes, *, source: str) -> Contents:
     plan, method = select_plan(container)
     if not (method.isascii() and method.isidentifier()):
         raise place.error(f"the method '{quote(method)}' cannot be named in C", hint="Export it under a plain name.")
+    segment = container.root.table("constant_segment")
+    if not (segment and segment.scalars("offsets")) and len(container.root.tables("constant_buffer")):
+        raise place.error(
+            "constants lie inside the program, as old exporters put them, which ExecuTorch 1.5 does not open",
+            hint="Export the model again; or take the default engine, which reads both.",
+        )
     if len(plan.tables("delegates")):
         raise place.error("a part of the program is delegated to a backend", hint=_DELEGATE_HINT)
     entries = [entry.union("val") for entry in plan.tables("values")]
