@@ -20,15 +20,15 @@ KERNELS = ROOT / "firmware" / "kernels" / "source"
 LEFT_OUT = ("quantize.c",)  # functions that CMSIS-NN does not have
 
 
-def checkout(folder: Path, version: str = "", *, vectors: bool = False) -> Path:
-    """A source checkout with build files of its own; with `vectors` it behaves as if it was built for MVE."""
+def checkout(folder: Path, version: str = "", *, definitions: str = "") -> Path:
+    """A source checkout with build files of its own; `definitions` say what the stand-in is like."""
     _sources(folder)
     named = f"VERSION {version} " if version else ""
     (folder / "CMakeLists.txt").write_text(
         f"cmake_minimum_required(VERSION 3.15.6)\nproject(CMSISNN {named}LANGUAGES C CXX)\n"
         "add_library(cmsis-nn STATIC)\n"
         "target_compile_options(cmsis-nn PRIVATE -Ofast)\n"
-        f"target_compile_definitions(cmsis-nn PRIVATE STANDIN_MVE={int(vectors)})\n"
+        f"target_compile_definitions(cmsis-nn PRIVATE {definitions})\n"
         "target_include_directories(cmsis-nn PUBLIC Include)\n"
         "add_subdirectory(Source)\n"
     )

@@ -54,3 +54,9 @@ def test_a_check_inside_executorch():
 
 def test_our_own_engine_names_the_layer():
     assert explain("deploy kernels", 7, -1).what == "the kernel of layer 07 failed with status -1"
+
+
+def test_arms_kernels_may_ask_for_more_than_planned():
+    assert "--kernels deploy" in explain("Arm CMSIS-NN 7.0.0: 11 of 13 layers, ours for 2", 3, -1).hint
+    assert explain("Arm CMSIS-NN 7.0.0", 3, -3).hint == ""
+    assert explain("deploy kernels", 3, -1).hint == ""

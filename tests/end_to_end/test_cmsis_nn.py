@@ -156,7 +156,7 @@ def test_what_is_planned_for_vector_code(tmp_path, monkeypatch, name):
     """Kernel sums instead of biases, and other scratch. No virtual board here has such a core: it runs on the host."""
     monkeypatch.setenv("DEPLOY_CACHE_DIR", str(tmp_path / "cache"))
     monkeypatch.setattr("toolkit.planning.cmsis_nn.compiled_isa", lambda board: Isa.MVE)
-    found = find_cmsis_nn(str(tree.checkout(tmp_path / "copy", vectors=True)))
+    found = find_cmsis_nn(str(tree.checkout(tmp_path / "copy", definitions="STANDIN_MVE=1")))
     board, program = load_board("host"), golden_plan(name, "host").program
     plan = make_plan(program, board, model=name, library=KernelLibrary(found.title, found.path))
     assert any(step.kernel.kernel_sum is not None for step in plan.steps)
@@ -166,6 +166,16 @@ def test_what_is_planned_for_vector_code(tmp_path, monkeypatch, name):
         verdict = verify(Device(transport, stopped=running.stopped), plan, [(golden_input(name),)])
     assert verdict.verified, verdict.difference
     assert verdict.device[0][0].tobytes() == np.load(GOLDEN / name / "output.npy").tobytes()
+
+
+def test_a_release_that_asks_for_more_memory_than_planned_is_not_called(deploy, tmp_path):
+    greedy = tree.checkout(tmp_path / "copy", definitions="STANDIN_GREED=16")
+    model = GOLDEN / "ds_cnn"
+    words = ("--board", "host", "--input", model / "input.npy", "--cmsis-nn", greedy)
+    result = deploy(model / "ds_cnn.pte", *words, DEPLOY_CACHE_DIR=str(tmp_path / "cache"))
+    assert result.status == 1
+    assert "the kernel of layer 10 failed with status -1" in result.stderr
+    assert "asks for more working memory than is planned for it" in " ".join(result.stderr.split())
 
 
 # --- layers for which the library is wrong ---------------------------------------------------------------------------

@@ -21,8 +21,6 @@ from toolkit.rendering import render
 from toolkit.rendering.face import Numbers
 from toolkit.rendering.sketch import Form, Rendered, render_sketch
 
-_CMAKE_TOOLCHAINS = ("arm-none-eabi", "host", "pico-sdk")  # whose projects can look for a library
-
 Sample = tuple[npt.NDArray[Any], ...]
 
 
@@ -106,9 +104,9 @@ def kernel_library(kernels: str, named: str | None, board: Board, stages: Stages
         ToolError: the copy is missing or not usable.
         UsageError: the words contradict each other.
     """
-    if board.toolchain not in _CMAKE_TOOLCHAINS:
+    if board.arduino is not None:
         if kernels == "cmsis-nn" or named is not None:
-            raise UsageError(f"projects for {board.name} bring our kernels along", hint="Use --kernels deploy.")
+            raise UsageError(f"sketches for {board.name} bring our kernels along", hint="Use --kernels deploy.")
         return OUR_KERNELS
     if kernels == "deploy":
         if named is not None:

@@ -84,6 +84,13 @@ ERRORS: dict[int, tuple[str, str, str]] = {
 """Name, meaning and advice of every error code."""
 
 
+_ARGUMENT_ERROR = -1
+_REFUSED = (
+    "This release of CMSIS-NN refuses the layer, or asks for more working memory than is planned for it. "
+    "`--kernels deploy` does without it; please report the release."
+)
+
+
 def explain(kernels: str, layer: int, status: int) -> Failure:
     """A failed inference in words.
 
@@ -93,7 +100,8 @@ def explain(kernels: str, layer: int, status: int) -> Failure:
         status: as the board sent it.
     """
     if not kernels.startswith(INTERPRETER):
-        return Failure(f"the kernel of layer {layer:02d} failed with status {status}")
+        hint = _REFUSED if kernels.startswith("Arm") and status == _ARGUMENT_ERROR else ""
+        return Failure(f"the kernel of layer {layer:02d} failed with status {status}", hint)
     code = status & 0xFFFFFF
     stage = (status & 0xFFFFFFFF) >> 24
     doing = _STAGES.get(stage, f"stage {stage}")
