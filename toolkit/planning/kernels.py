@@ -14,7 +14,7 @@ from toolkit.board import Board, Isa
 from toolkit.errors import PlanError
 from toolkit.planning import cmsis_nn
 from toolkit.planning.simplify import Graph
-from toolkit.planning.types import OUR_KERNELS, Kernel, KernelLibrary
+from toolkit.planning.types import Kernel, KernelLibrary
 from toolkit.program.types import (
     Activation,
     Add,
@@ -51,7 +51,7 @@ def choose_kernels(graph: Graph, library: KernelLibrary, board: Board) -> tuple[
         PlanError: an operator has none.
     """
     kernels = [choose_kernel(op) for op in graph.operators]
-    if library is OUR_KERNELS:
+    if library.folder is None:
         return graph, kernels
     isa = cmsis_nn.compiled_isa(board)
     kernels = [_of_cmsis_nn(op, kernel, isa) for op, kernel in zip(graph.operators, kernels, strict=True)]
