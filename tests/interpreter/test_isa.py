@@ -4,7 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from tests.interpreter.conftest import GOLDEN, PROGRAMS
+from tests.interpreter.conftest import GOLDEN, PROGRAMS, changed
+from tests.program.document import argument, operator_names
 from toolkit.board import load_board
 from toolkit.errors import PlanError
 from toolkit.interpreter.isa import check_isa
@@ -54,25 +55,18 @@ def test_more_scratch_than_needed_is_no_reason():
             check(name, M0)
 
 
-def lowered(cpu, tmp_path):
-    from toolkit import lowering
+def test_a_program_for_a_core_without_dsp_lacks_scratch_on_one_with_it():
+    """Such a lowering gives average pooling no scratch; with DSP it needs a sum per channel."""
 
-    path = tmp_path / "model.py"
-    path.write_text(
-        "import torch\nfrom torch import nn\n"
-        "def model():\n    torch.manual_seed(1)\n"
-        "    return nn.Sequential(nn.Conv2d(3, 8, 3, groups=1), nn.ReLU(), nn.Conv2d(8, 8, 5, groups=8, padding=2),\n"
-        "                         nn.AvgPool2d(2))\n"
-        "def example_inputs():\n    return (torch.ones(1, 3, 8, 8),)\n"
-        "def calibration_inputs():\n    return [(torch.linspace(-1, 1, 192).reshape(1, 3, 8, 8),)]\n"
-    )
-    return lowering.lower(lowering.load_model(str(path), warn=print), cpu).pte
+    def change(document):
+        (pool,) = [
+            index for index, name in enumerate(operator_names(document)) if name == "cortex_m::quantized_avg_pool2d"
+        ]
+        argument(document, pool, 8).update(sizes=[0], allocation_info={"memory_id": 1})
 
-
-def test_a_program_for_a_core_without_dsp_lacks_scratch_on_one_with_it(tmp_path):
-    pte = lowered("cortex-m0plus", tmp_path)
-    check_isa(pte, M0, source="small.pte")
-    with pytest.raises(PlanError, match="it has 0 bytes of scratch and needs 400") as caught:
-        check_isa(pte, M33, source="small.pte")
+    pte = changed("ds_cnn", change)
+    check_isa(pte, M0, source="ds_cnn.pte")
+    with pytest.raises(PlanError, match="it has 0 bytes of scratch and needs 256") as caught:
+        check_isa(pte, M33, source="ds_cnn.pte")
     assert "fits a core without DSP; qemu-m33 has a core with DSP" in caught.value.what
-    check_isa(lowered("cortex-m33", tmp_path), M33, source="small.pte")
+    assert caught.value.where == "ds_cnn.pte, operator 13 (cortex_m::quantized_avg_pool2d)"

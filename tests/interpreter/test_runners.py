@@ -1,7 +1,7 @@
-"""Runners that run: on this computer with the real runtime, on a virtual Cortex-M33 with a stand-in for it.
+"""Runners that run: on this computer with the real runtime, on virtual boards with a stand-in for it.
 
 An ExecuTorch for a microcontroller cannot be had here. On this computer the Python package brings the runtime; with
-operators on this project's kernels it computes the golden models, bit for bit. On the virtual board everything is real
+operators on this project's kernels it computes the golden models, bit for bit. On the virtual boards everything is real
 but the runtime: start-up code, constructors that register operators, pools, statuses.
 """
 
@@ -16,6 +16,7 @@ from tests.interpreter.conftest import GOLDEN, PROGRAMS, changed
 from tests.interpreter.trees import CONFIG, GOLDEN_OPERATORS, board_installation, host_installation
 from tests.program.document import plan, value
 from toolkit.board import load_board
+from toolkit.building.pico_sdk import fetch_pico_sdk
 from toolkit.device import Device, Transport
 from toolkit.errors import BuildError, DeviceError, PlanError, ToolError
 from toolkit.flashing import flash
@@ -33,8 +34,22 @@ def on_this_computer(tmp_path_factory, wheel):
 
 
 @pytest.fixture(scope="module")
-def on_the_board(tmp_path_factory, wheel):
-    return board_installation(tmp_path_factory.mktemp("board") / "executorch", M33, wheel)
+def for_board(tmp_path_factory, wheel):
+    """An installation for a board, made once; its folder."""
+    made = {}
+
+    def get(board):
+        if board.name not in made:
+            folder = tmp_path_factory.mktemp(board.name) / "executorch"
+            made[board.name] = board_installation(folder, board, wheel)
+        return made[board.name]
+
+    return get
+
+
+@pytest.fixture(scope="module")
+def on_the_board(for_board):
+    return for_board(M33)
 
 
 def runner(pte, board, installation, folder, **words):
@@ -84,13 +99,16 @@ def test_places_that_the_exporter_left_to_the_runner(on_this_computer, tmp_path)
             assert device.read_outputs()[0].tobytes() == right.tobytes()
 
 
-def test_statuses_of_the_board_are_sentences(on_the_board, tmp_path):
-    image = runner(GOLDEN["ds_cnn"].read_bytes(), M33, on_the_board, tmp_path / "p")
+@pytest.mark.parametrize("board", [M33, load_board("pico2")], ids=lambda board: board.name)
+def test_statuses_of_the_board_are_sentences(board, for_board, tmp_path):
+    if board.toolchain == "pico-sdk":
+        fetch_pico_sdk()
+    image = runner(GOLDEN["ds_cnn"].read_bytes(), board, for_board(board), tmp_path / "p")
     assert image.flash.constants == GOLDEN["ds_cnn"].stat().st_size
-    pools = make_interpreter_plan(GOLDEN["ds_cnn"].read_bytes(), M33, model="m", source="m").pools
+    pools = make_interpreter_plan(GOLDEN["ds_cnn"].read_bytes(), board, model="m", source="m").pools
     assert image.ram.arena == pools.total
     said = []
-    with flash(image, M33) as running, Transport(running.port, log=said.append) as transport:
+    with flash(image, board.virtual()) as running, Transport(running.port, log=said.append) as transport:
         device = Device(transport, stopped=running.stopped)
         assert device.hello.arena == pools.total
 
@@ -104,14 +122,14 @@ def test_statuses_of_the_board_are_sentences(on_the_board, tmp_path):
         assert "standin.cpp: hello from the runtime" in said
         with pytest.raises(DeviceError, match=r"not registered in this image \(OperatorMissing, 0x14\)"):
             run(0x14)
-        with pytest.raises(DeviceError, match=r"failed while running the model: a pool of memory is too small"):
+        with pytest.raises(DeviceError, match="failed while running the model: a pool of memory is too small"):
             run(0x21)
         assert run(0) == len(GOLDEN_OPERATORS)
         with pytest.raises(DeviceError, match="one of its own checks failed"):
             run(256)
         with pytest.raises(DeviceError, match="one of its own checks failed"):
             run(0)  # the interpreter is not used any more
-        assert 0 < device.stack_high_water() < M33.stack
+        assert 0 < device.stack_high_water() < board.stack
 
 
 def test_libraries_whose_targets_link_themselves_whole_are_not_linked_twice(on_the_board, tmp_path):
