@@ -103,7 +103,7 @@ class Arduino:
     Attributes:
         fqbn: fully qualified board name, options included.
         upload: what writes its flash: `bossac`, `dfu-util`, or `arduino-cli` for whatever its core calls.
-        address: where `dfu-util` writes.
+        address: where `dfu-util` writes, or the offset for `bossac`; 0 where the bootloader knows.
         board_manager: title of the core in the IDE's boards manager.
     """
 

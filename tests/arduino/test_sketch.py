@@ -30,7 +30,7 @@ def test_every_board_says_how_it_is_found_and_flashed(name):
     assert board.toolchain == board.port == "arduino"
     assert board.virtual().emulator.machine in ("mps2-an386", "mps2-an500", "mps2-an505")
     assert board.virtual().flash.size == board.flash.size
-    assert (board.arduino.address != 0) == (board.arduino.upload == "dfu-util")
+    assert board.arduino.address == (board.flash.origin if board.cpu == "cortex-m7" else 0)
 
 
 @pytest.mark.parametrize("board", ["nano33ble", "uno-q", "giga-r1", "nano-rp2040"])

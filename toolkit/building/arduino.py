@@ -36,8 +36,8 @@ def ide_hint(project: Path, board: Board) -> str:
     title = board.arduino.board_manager if board.arduino else ""
     return (
         f"The sketch is ready. In the Arduino IDE: open {project / project.name}.ino, install {title!r} in the boards "
-        "manager, choose board and port, upload; then `deploy run PORT` talks to it. With --virtual it is verified "
-        "without hardware."
+        "manager, choose board and port, upload; then `deploy run PORT` talks to it. Or put arduino-cli on PATH (or "
+        "name it by ARDUINO_CLI) and run this again. With --virtual it is verified without hardware."
     )
 
 

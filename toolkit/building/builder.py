@@ -15,6 +15,7 @@ from pathlib import Path
 
 from toolkit.board import Board
 from toolkit.building.arduino import core_folder, ide_hint, require_sketch, sketch_definitions, virtual_tree
+from toolkit.building.arduino_cli import compile_sketch, device_elf, find_arduino_cli
 from toolkit.building.cmsis_nn import CmsisNn, require_cmsis_nn
 from toolkit.building.image import Image, read_image
 from toolkit.building.pico_sdk import require_pico_sdk
@@ -63,13 +64,25 @@ def _build_sketch(project: Path, board: Board, progress: Callable[[str], None]) 
     """Compile a sketch folder as it is."""
     require_sketch(project)
     if board.emulator is None:
-        raise ToolError(
-            f"this does not compile for a real {board.title}", where=str(project), hint=ide_hint(project, board)
-        )
+        return _build_for_device(project, board, progress)
     progress("compiling the sketch")
     _cmake_build(
         core_folder(), virtual_tree(project), [*_compiler(board), *sketch_definitions(project.resolve(), board)]
     )
+    return built_image(project, board)
+
+
+def _build_for_device(project: Path, board: Board, progress: Callable[[str], None]) -> Image:
+    """Compile a sketch with the board's own core."""
+    cli = find_arduino_cli()
+    if cli is None or board.arduino is None:
+        raise ToolError(
+            f"arduino-cli is not installed; it compiles for {board.title}",
+            where=str(project),
+            hint=ide_hint(project, board),
+        )
+    progress("compiling the sketch with arduino-cli")
+    compile_sketch(cli, project, board.arduino)
     return built_image(project, board)
 
 
@@ -113,8 +126,9 @@ def built_image(project: Path, board: Board, *, sanitize: bool = False) -> Image
     Raises:
         BuildError: it was not.
     """
-    tree = virtual_tree(project) if board.arduino is not None else tree_of(project, sanitize)
-    elf = tree / ("runner" if board.toolchain == "host" else "runner.elf")
+    elf = tree_of(project, sanitize) / ("runner" if board.toolchain == "host" else "runner.elf")
+    if board.arduino is not None:
+        elf = device_elf(project) if board.emulator is None else virtual_tree(project) / "runner.elf"
     if not elf.is_file():
         raise BuildError("the project is not built", where=str(project), hint=f"Build it: deploy build {project}.")
     return read_image(elf, project, board)

@@ -12,6 +12,7 @@ from toolkit import emulation
 from toolkit.board import Board
 from toolkit.building import Image
 from toolkit.errors import FlashError
+from toolkit.flashing.arduino import ArduinoFlasher
 from toolkit.flashing.desk import Desk, FolderDesk, SystemDesk
 from toolkit.flashing.uf2_drive import Patience, Uf2Flasher, Wanted
 
@@ -60,6 +61,9 @@ def flash(
             yield RunningBoard(_write(image, board, desk, Wanted(), say), stopped)
     elif wanted.port is not None and "://" in wanted.port:
         yield RunningBoard(wanted.port, lambda: None)
+    elif board.arduino is not None:
+        binary = image.elf.with_suffix(".bin")
+        yield RunningBoard(ArduinoFlasher(board, SystemDesk(), say).flash(binary, wanted), lambda: None)
     elif board.usb is not None:
         yield RunningBoard(_write(image, board, SystemDesk(), wanted, say), lambda: None)
     else:
