@@ -7,6 +7,7 @@ but the runtime: start-up code, constructors that register operators, pools, sta
 
 import re
 import shutil
+import subprocess
 
 import numpy as np
 import pytest
@@ -17,6 +18,7 @@ from tests.interpreter.trees import CONFIG, GOLDEN_OPERATORS, board_installation
 from tests.program.document import plan, value
 from toolkit.board import load_board
 from toolkit.building.pico_sdk import fetch_pico_sdk
+from toolkit.building.tools import CMAKE, NINJA, require
 from toolkit.device import Device, Transport
 from toolkit.errors import BuildError, DeviceError, PlanError, ToolError
 from toolkit.flashing import flash
@@ -147,6 +149,29 @@ def test_libraries_whose_targets_link_themselves_whole_are_not_linked_twice(on_t
         device.write_inputs([np.zeros(490, np.float32)])
         device.invoke()
         assert device.read_outputs()[0].reshape(-1)[0] == len(GOLDEN_OPERATORS)
+
+
+def configure(project, *definitions):
+    """Configure a project by plain CMake, without this toolkit."""
+    command = [require(CMAKE), "-G", "Ninja", f"-DCMAKE_MAKE_PROGRAM={require(NINJA)}", "-S", ".", "-B", "build"]
+    environment = {"PATH": "/usr/bin:/bin"}
+    return subprocess.run(
+        [*command, *definitions], cwd=project, env=environment, capture_output=True, text=True, check=False
+    )
+
+
+def test_plain_cmake_finds_an_installation_by_its_usual_variable(on_the_board, tmp_path):
+    render_interpreter(
+        make_interpreter_plan(PROGRAMS["dae"].read_bytes(), M33, model="dae", source="dae.pte"), tmp_path / "p"
+    )
+    without = configure(tmp_path / "p")
+    assert without.returncode != 0
+    assert "There is no ExecuTorch for this board in ''" in without.stderr
+    found = configure(tmp_path / "p", f"-DCMAKE_PREFIX_PATH={on_the_board}")
+    assert found.returncode == 0, found.stderr
+    build = subprocess.run([require(CMAKE), "--build", "build"], cwd=tmp_path / "p", check=False)
+    assert build.returncode == 0
+    assert (tmp_path / "p" / "build" / "runner.elf").is_file()
 
 
 def test_an_operator_that_the_linker_left_out_is_noticed(on_the_board, tmp_path):

@@ -90,7 +90,9 @@ def plan(
     if installation is None:
         stages.warn(f"no ExecuTorch is named (--executorch, {VARIABLE}): its operators are checked when it is built")
     for operator in program.operators if program else ():
-        if quirk := quirk_of(operator, compiled_isa(board)):
+        # Portable operators are none of CMSIS-NN's.
+        quirk = quirk_of(operator, compiled_isa(board)) if operator.name.startswith("cortex_m::") else ""
+        if quirk:
             stages.warn(f"operator {operator.index} ({operator.name}): {quirk}")
     return planned
 

@@ -32,7 +32,12 @@ def render_interpreter(plan: InterpreterPlan, folder: Path) -> None:
         DeployError: the folder holds something else, or cannot be written.
     """
     about = {"board": plan.board.name, "engine": ENGINE, "operators": list(plan.contents.operators)}
-    write_project(_texts(plan) | _copies(plan), folder, about)
+    write_project(contents_of_project(plan), folder, about)
+
+
+def contents_of_project(plan: InterpreterPlan) -> dict[str, bytes]:
+    """All files of the project of a plan, by path in it."""
+    return _texts(plan) | _copies(plan)
 
 
 def _texts(plan: InterpreterPlan) -> dict[str, bytes]:
