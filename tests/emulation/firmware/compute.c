@@ -17,9 +17,13 @@ static inline __attribute__((always_inline)) uint32_t mix(uint32_t rounds) {
     return state;
 }
 
-__attribute__((noinline)) uint32_t compute(uint32_t rounds) { return mix(rounds); }
+__attribute__((noinline)) uint32_t compute(uint32_t rounds) {
+    return mix(rounds);
+}
 
-__attribute__((noinline)) uint32_t __not_in_flash_func(compute_from_ram)(uint32_t rounds) { return mix(rounds); }
+__attribute__((noinline)) uint32_t __not_in_flash_func(compute_from_ram)(uint32_t rounds) {
+    return mix(rounds);
+}
 
 uint32_t instructions(uint32_t rounds) {
     m33_hw->demcr |= M33_DEMCR_TRCENA_BITS;

@@ -1,4 +1,5 @@
-/* Double-precision operations, as the SDK does them with the double coprocessor. Operands and results are bits. */
+/* Double-precision operations, as the SDK does them with the double coprocessor. Operands and results are
+ * bits. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -19,7 +20,9 @@ static uint64_t to_bits(double value) {
     return bits;
 }
 
-static void print_bits(uint64_t bits) { printf("d %016llx\n", (unsigned long long)bits); }
+static void print_bits(uint64_t bits) {
+    printf("d %016llx\n", (unsigned long long)bits);
+}
 
 static uint32_t single_bits(float value) {
     uint32_t bits;
@@ -28,7 +31,8 @@ static uint32_t single_bits(float value) {
 }
 
 /* Volatile operands keep the compiler from doing the arithmetic itself. */
-static uint64_t result_bits(const char* name, volatile double a, volatile double b, volatile double c, uint64_t raw) {
+static uint64_t result_bits(const char* name, volatile double a, volatile double b, volatile double c,
+                            uint64_t raw) {
     if (!strcmp(name, "add")) return to_bits(a + b);
     if (!strcmp(name, "sub")) return to_bits(a - b);
     if (!strcmp(name, "mul")) return to_bits(a * b);
@@ -48,7 +52,8 @@ static uint64_t result_bits(const char* name, volatile double a, volatile double
     return UINT64_C(0xdeadbeefdeadbeef);
 }
 
-/* A timer interrupt that does doubles too, so that the coprocessor's state is saved and restored in the middle. */
+/* A timer interrupt that does doubles too, so that the coprocessor's state is saved and restored in the
+ * middle. */
 static volatile double disturbance = 1.5;
 
 static bool disturb(repeating_timer_t* timer) {
@@ -59,9 +64,9 @@ static bool disturb(repeating_timer_t* timer) {
 
 static void interrupted(void) {
     repeating_timer_t timer;
-    add_repeating_timer_us(-50, disturb, NULL, &timer);
+    add_repeating_timer_us(-20, disturb, NULL, &timer);
     volatile double sum = 0.0, term = 1.0;
-    for (int i = 1; i < 2000; ++i) {
+    for (int i = 1; i < 700; ++i) {
         term = sqrt(term * 1.0000001) + 1.0 / (double)i;
         sum = sum + term * 0.5;
     }

@@ -1,4 +1,5 @@
-/* Probe firmware: answers one line per command on both serial ports, so that tests can ask the virtual board. */
+/* Probe firmware: answers one line per command on both serial ports, so that tests can ask the virtual board.
+ */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -85,7 +86,9 @@ static void identity_command(void) {
     printf("identity %s %lu %d\n", id, (unsigned long)clock_get_hz(clk_sys), watchdog_caused_reboot());
 }
 
-static uint64_t bits(const char* text) { return strtoull(text, NULL, 16); }
+static uint64_t bits(const char* text) {
+    return strtoull(text, NULL, 16);
+}
 
 static void answer(char* line) {
     char* words[5] = {"", "0", "0", "0", "0"};
@@ -93,28 +96,47 @@ static void answer(char* line) {
     for (char* word = strtok(line, " "); word && n < 5; word = strtok(NULL, " ")) words[n++] = word;
     const char* name = words[0];
     uint32_t value = (uint32_t)strtoul(words[1], NULL, 10);
-    if (!strcmp(name, "echo")) printf("%s\n", words[1]);
-    else if (!strcmp(name, "count")) printf("count %lu\n", (unsigned long)instructions(value));
-    else if (!strcmp(name, "compute")) printf("compute %08lx\n", (unsigned long)compute(value));
-    else if (!strcmp(name, "ram")) printf("ram %08lx\n", (unsigned long)compute_from_ram(value));
-    else if (!strcmp(name, "timer")) timer_command(value);
-    else if (!strcmp(name, "sleep")) sleep_command(value);
-    else if (!strcmp(name, "take")) take_command(value);
-    else if (!strcmp(name, "give")) give_command(value);
-    else if (!strcmp(name, "flash")) flash_command();
-    else if (!strcmp(name, "gpio")) gpio_command();
-    else if (!strcmp(name, "identity")) identity_command();
-    else if (!strcmp(name, "print")) printf("print %.6f %g %e\n", 3.14159265358979, 1e100, -2.5e-7);
-    else if (!strcmp(name, "dsp")) dsp((uint32_t)bits(words[1]), (uint32_t)bits(words[2]), (uint32_t)bits(words[3]));
+    if (!strcmp(name, "echo"))
+        printf("%s\n", words[1]);
+    else if (!strcmp(name, "count"))
+        printf("count %lu\n", (unsigned long)instructions(value));
+    else if (!strcmp(name, "compute"))
+        printf("compute %08lx\n", (unsigned long)compute(value));
+    else if (!strcmp(name, "ram"))
+        printf("ram %08lx\n", (unsigned long)compute_from_ram(value));
+    else if (!strcmp(name, "timer"))
+        timer_command(value);
+    else if (!strcmp(name, "sleep"))
+        sleep_command(value);
+    else if (!strcmp(name, "take"))
+        take_command(value);
+    else if (!strcmp(name, "give"))
+        give_command(value);
+    else if (!strcmp(name, "flash"))
+        flash_command();
+    else if (!strcmp(name, "gpio"))
+        gpio_command();
+    else if (!strcmp(name, "identity"))
+        identity_command();
+    else if (!strcmp(name, "print"))
+        printf("print %.6f %g %e\n", 3.14159265358979, 1e100, -2.5e-7);
+    else if (!strcmp(name, "dsp"))
+        dsp((uint32_t)bits(words[1]), (uint32_t)bits(words[2]), (uint32_t)bits(words[3]));
     else if (!strcmp(name, "usb-only")) {
         stdio_set_driver_enabled(&stdio_uart, false);
         printf("usb-only\n");
-    } else if (!strcmp(name, "fault")) misbehave(words[1]);
-    else if (!strcmp(name, "bootsel")) reset_usb_boot(0, 0);
-    else if (!strcmp(name, "reboot")) watchdog_reboot(0, 0, 10);
-    else if (!strcmp(name, "watchdog")) watchdog_enable(value, false);
-    else if (!strncmp(name, "d:", 2)) double_operation(name + 2, bits(words[1]), bits(words[2]), bits(words[3]));
-    else printf("unknown %s\n", name);
+    } else if (!strcmp(name, "fault"))
+        misbehave(words[1]);
+    else if (!strcmp(name, "bootsel"))
+        reset_usb_boot(0, 0);
+    else if (!strcmp(name, "reboot"))
+        watchdog_reboot(0, 0, 10);
+    else if (!strcmp(name, "watchdog"))
+        watchdog_enable(value, false);
+    else if (!strncmp(name, "d:", 2))
+        double_operation(name + 2, bits(words[1]), bits(words[2]), bits(words[3]));
+    else
+        printf("unknown %s\n", name);
 }
 
 int main(void) {

@@ -5,8 +5,8 @@
 #include <stdint.h>
 
 /* compute.c */
-uint32_t compute(uint32_t rounds);         /* integer loop of known result */
-uint32_t instructions(uint32_t rounds);    /* DWT cycle counter around compute(), interrupts off */
+uint32_t compute(uint32_t rounds);          /* integer loop of known result */
+uint32_t instructions(uint32_t rounds);     /* DWT cycle counter around compute(), interrupts off */
 uint32_t compute_from_ram(uint32_t rounds); /* the same loop, placed in SRAM */
 void dsp(uint32_t a, uint32_t b, uint32_t c);
 

@@ -10,7 +10,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from toolkit.errors import DeployError
+from toolkit.errors import DeployError, UsageError
 
 _PR_SET_PDEATHSIG = 1
 
@@ -35,6 +35,9 @@ def main(arguments: Sequence[str]) -> int:
         from toolkit.emulation.rp2350.misbehaviour import parse
 
         require_unicorn()
+        for path in (given.uf2, given.elf):
+            if path is not None and not path.is_file():
+                raise UsageError("there is no such file", where=str(path))
         faults = tuple(parse(text) for text in given.misbehave)
         given.desk.mkdir(parents=True, exist_ok=True)
         options = Options(

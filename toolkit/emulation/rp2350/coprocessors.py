@@ -104,6 +104,12 @@ class Coprocessors:
         return False
 
 
+def is_coprocessor_instruction(first: int, second: int) -> bool:
+    """Whether an instruction is for one of the coprocessors here."""
+    transfer = first & 0xEFE0 == 0xEC40 or first & 0xEF00 == 0xEE00
+    return transfer and second >> 8 & 0xF in (GPIO, DOUBLE, REDUNDANCY)
+
+
 def skip_instruction(engine: Engine, length: int) -> None:
     """Go past an instruction that was carried out here, inside an IT block too (ITAdvance, Armv8-M, E2.1.195)."""
     xpsr = engine.xpsr

@@ -11,9 +11,8 @@ from collections.abc import Callable
 from enum import Enum
 from pathlib import Path
 
-from toolkit.building.uf2 import RP2350_ARM_SECURE
 from toolkit.emulation.rp2350 import chip
-from toolkit.emulation.rp2350.uf2_blocks import BLOCK_BYTES, Block, parse_block
+from toolkit.emulation.rp2350.uf2_blocks import BLOCK_BYTES, RP2350_ARM_SECURE, Block, parse_block
 
 FOLDER = "RP2350"
 INFO = "INFO_UF2.TXT"

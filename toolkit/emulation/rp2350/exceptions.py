@@ -21,6 +21,8 @@ _BASIC_BYTES = 0x20
 _EXTENDED_BYTES = 0x68
 _REALIGNED = 1 << 9  # in the stacked xPSR: the stack pointer was moved to a multiple of 8
 
+XPSR_IT = 0x0600_FC00  # the state of an IT block
+
 _CONTROL_SPSEL = 1 << 1
 _CONTROL_FPCA = 1 << 2
 

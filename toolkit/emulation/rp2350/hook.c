@@ -2,9 +2,9 @@
  * The part of the virtual Pico 2 that runs at every basic block and at every access to a device.
  *
  * Python owns every decision; this file repeats the cheap ones, so that they cost nanoseconds: it counts the
- * instructions of a block that Python has decoded before, checks the addresses that Python found worth checking, stops
- * the CPU at a deadline, and answers reads of registers whose value Python keeps up to date. hook.py holds the same in
- * Python and describes the structures.
+ * instructions of a block that Python has decoded before, checks the addresses that Python found worth
+ * checking, stops the CPU at a deadline, and answers reads of registers whose value Python keeps up to date.
+ * hook.py holds the same in Python and describes the structures.
  */
 #include <stdint.h>
 #include <string.h>
@@ -12,10 +12,18 @@
 enum { RUNNING, DEADLINE, UNMASKED, UNKNOWN, MISALIGNED, DEVICE, FAULT, RECURRED };
 enum { ASK, VALUE, TIME_LOW, TIME_HIGH, COUNT, POLL };
 enum { ALWAYS = 14, NO_BASE = 255 };
-enum { CORE_REGISTERS = 15, PRIMASK = 15, BASEPRI = 16, FAULTMASK = 17, NZCV = 18, REGISTERS = 19, DOUBLES = 16 };
+enum {
+    CORE_REGISTERS = 15,
+    PRIMASK = 15,
+    BASEPRI = 16,
+    FAULTMASK = 17,
+    NZCV = 18,
+    REGISTERS = 19,
+    DOUBLES = 16
+};
 
 typedef struct {
-    uint32_t weights;  /* two bits for each of r0..r14: how often it counts in the address, modulo 4 */
+    uint32_t weights; /* two bits for each of r0..r14: how often it counts in the address, modulo 4 */
     uint32_t offset;
     uint8_t mask;      /* low address bits that must be zero */
     uint8_t device;    /* matters only where base + offset is device memory */
@@ -63,6 +71,7 @@ typedef struct {
 #define SRAM_BASE 0x20000000u
 #define SRAM_BYTES 0x82000u
 #define FLAG_DEVICE 1u
+#define NO_BLOCK 1u /* no block begins at an odd address */
 #define MAX_PROBES 64u
 #define POLL_WINDOW 100u
 
@@ -80,7 +89,8 @@ static void stop(void* uc, state_t* state, uint32_t why) {
 static uint32_t* slot(const state_t* state, uint32_t address) {
     uint32_t offset = address & 0x3fffffffu;
     if (address - SRAM_BASE < SRAM_BYTES) return &state->sram_index[(address - SRAM_BASE) >> 1];
-    if (address >> 28 == 1 && (offset & 0x03ffffffu) < FLASH_BYTES) return &state->flash_index[(offset & (FLASH_BYTES - 1)) >> 1];
+    if (address >> 28 == 1 && (offset & 0x03ffffffu) < FLASH_BYTES)
+        return &state->flash_index[(offset & (FLASH_BYTES - 1)) >> 1];
     if (address < ROM_BYTES) return &state->rom_index[address >> 1];
     return 0;
 }
@@ -95,14 +105,29 @@ static int valid(const state_t* state, const record_t* record, uint32_t address,
 static int holds(uint32_t condition, uint32_t flags) {
     uint32_t n = flags >> 31, z = flags >> 30 & 1, c = flags >> 29 & 1, v = flags >> 28 & 1, truth;
     switch (condition >> 1) {
-        case 0: truth = z; break;
-        case 1: truth = c; break;
-        case 2: truth = n; break;
-        case 3: truth = v; break;
-        case 4: truth = c & !z; break;
-        case 5: truth = n == v; break;
-        case 6: truth = !z & (n == v); break;
-        default: return 1;
+        case 0:
+            truth = z;
+            break;
+        case 1:
+            truth = c;
+            break;
+        case 2:
+            truth = n;
+            break;
+        case 3:
+            truth = v;
+            break;
+        case 4:
+            truth = c & !z;
+            break;
+        case 5:
+            truth = n == v;
+            break;
+        case 6:
+            truth = !z & (n == v);
+            break;
+        default:
+            return 1;
     }
     return (int)(truth ^ (condition & 1));
 }
@@ -141,39 +166,40 @@ static int recurs(void* uc, const state_t* state) {
     return 1;
 }
 
-/* UC_HOOK_BLOCK. The block runs after this returns, unless it was stopped here. */
-void hook_block(void* uc, uint64_t address64, uint32_t size, void* user) {
-    state_t* state = user;
-    uint32_t address = (uint32_t)address64;
-    if (state->count >= state->deadline || state->wake) return stop(uc, state, DEADLINE);
+/* A block is about to run: count it and give RUNNING, or say why it must not. */
+static uint32_t begin(void* uc, state_t* state, uint32_t address, uint32_t size) {
+    if (state->count >= state->deadline || state->wake) return DEADLINE;
     if (state->probe == address) {
         /* The first time is the block at which the probe was set. */
-        if (state->probes++ && recurs(uc, state)) return stop(uc, state, RECURRED);
-        if (state->probes > MAX_PROBES) state->probe = 1;
+        if (state->probes++ && recurs(uc, state)) return RECURRED;
+        if (state->probes > MAX_PROBES) state->probe = NO_BLOCK;
     }
-    if (state->watch && unmasked(uc, state)) return stop(uc, state, UNMASKED);
+    if (state->watch && unmasked(uc, state)) return UNMASKED;
     uint32_t* place = slot(state, address);
     uint32_t number = place ? *place : 0;
     if (!number || !valid(state, &state->records[number], address, size)) {
         number = state->decode(address, size);
-        if (!number) {
-            if (!state->stop) state->stop = UNKNOWN;
-            state->uc_stop(uc);
-            return;
-        }
+        if (!number) return state->stop ? state->stop : UNKNOWN;
     }
     const record_t* record = &state->records[number];
     for (uint32_t i = 0; i < record->checks && state->pardon != address; ++i) {
         if (misaligned(uc, state, &state->checks[record->first_check + i])) {
             state->culprit = record->first_check + i;
-            return stop(uc, state, MISALIGNED);
+            return MISALIGNED;
         }
     }
-    state->pardon = 1; /* no block begins at an odd address */
+    state->pardon = NO_BLOCK;
     state->record = number;
     state->block = address;
     state->size = size;
     state->count += record->count;
+    return RUNNING;
+}
+
+/* UC_HOOK_BLOCK. The block runs after this returns, unless it was stopped here. */
+void hook_block(void* uc, uint64_t address, uint32_t size, void* user) {
+    uint32_t why = begin(uc, user, (uint32_t)address, size);
+    if (why) stop(uc, user, why);
 }
 
 typedef struct {
@@ -188,7 +214,7 @@ void hook_site(void* uc, uint64_t address, uint32_t size, void* user) {
     (void)size;
     if (state->stop) return;
     if (state->pardon_site == (uint32_t)address) {
-        state->pardon_site = 1;
+        state->pardon_site = NO_BLOCK;
         return;
     }
     if (!misaligned(uc, state, &state->checks[site->number])) return;
@@ -219,7 +245,8 @@ uint64_t hook_read(void* uc, uint64_t offset64, unsigned size, void* user) {
     switch (region->how[word]) {
         case POLL:
             ++region->polls; /* fall through */
-        case VALUE: return lanes(region->values[word], offset, size);
+        case VALUE:
+            return lanes(region->values[word], offset, size);
         case TIME_LOW:
             ++region->polls;
             if (state->count - state->last_poll < POLL_WINDOW) pass_microsecond(state);
@@ -228,8 +255,10 @@ uint64_t hook_read(void* uc, uint64_t offset64, unsigned size, void* user) {
         case TIME_HIGH:
             ++region->polls;
             return ((state->count + state->skipped) / state->cycles_per_us) >> 32;
-        case COUNT: return (uint32_t)(state->count - region->values[word]);
-        default: break;
+        case COUNT:
+            return (uint32_t)(state->count - region->values[word]);
+        default:
+            break;
     }
     uint32_t value = region->read(offset, size);
     if (state->stop) state->uc_stop(uc);
@@ -241,7 +270,10 @@ void hook_write(void* uc, uint64_t offset64, unsigned size, uint64_t value, void
     state_t* state = region->state;
     uint32_t offset = (uint32_t)offset64;
     if (state->stop) return;
-    if (!(state->records[state->record].flags & FLAG_DEVICE)) return stop(uc, state, DEVICE);
+    if (!(state->records[state->record].flags & FLAG_DEVICE)) {
+        stop(uc, state, DEVICE);
+        return;
+    }
     if (region->storable[(offset & 0xfff) >> 2] && offset < 0x1000) {
         memcpy((uint8_t*)region->values + offset, &value, size);
         return;

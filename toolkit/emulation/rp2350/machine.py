@@ -9,7 +9,7 @@ from enum import Enum
 from toolkit.emulation.rp2350 import chip, exceptions
 from toolkit.emulation.rp2350.alignment import condition_holds, decode, instruction_count
 from toolkit.emulation.rp2350.bootrom import REBOOT_PC_SP, BootRom, Reboot, RomServices
-from toolkit.emulation.rp2350.coprocessors import skip_instruction
+from toolkit.emulation.rp2350.coprocessors import is_coprocessor_instruction, skip_instruction
 from toolkit.emulation.rp2350.engine import PC, SP, CpuError, Engine
 from toolkit.emulation.rp2350.exceptions import Exceptions
 from toolkit.emulation.rp2350.hook import NEVER, Stop, make_hook
@@ -327,22 +327,28 @@ class Machine:
         """A check failed: go to the instruction, and see whether it would really execute with that address."""
         number = self.hook.culprit
         place, check = self.hook.check(number)
+        pc = self.engine.read(PC)
         if number in self._site_numbers:
             self._uncount()
-        elif self.engine.read(PC) != place:
+        elif pc != place:
+            self.engine.forget_code(pc)  # so that the block is translated anew and ends before the instruction
             self.hook.stop = int(Stop.RUNNING)
-            try:
-                self.engine.run(until=place)
-            except CpuError as error:
-                self._judge_failure(error)
+            self.engine.run(until=place)
             self._raise_kept()
             if self.engine.read(PC) != place:
                 return  # something else came first; the check will be made again
-        changed = number in self._site_numbers and self.engine.memory(place, 4) != self._sites[place]
-        if not changed and self._executes() and check.fails(self.engine.read, self.engine.flags):
+        if self._executes() and self._unaligned(place, device=check.device):
             kind = "device access" if check.device else "access"
             raise FirmwareError(f"unaligned {kind}, which the Cortex-M33 answers with a UsageFault")
         self.hook.pardon = self.hook.pardon_site = place
+
+    def _unaligned(self, place: int, *, device: bool) -> bool:
+        """Whether the instruction at the program counter makes an unaligned access, with the registers as they are."""
+        code = self.engine.memory(place, 4) or b"\0\0"
+        length = 4 if code[1] >= 0xE8 else 2
+        decoded = decode(code[:length], place, device=device, constant=self._constant)
+        made = [check for _, check in (*decoded.checks, *decoded.sites)]
+        return any(check.fails(self.engine.read, self.engine.flags) for check in made)
 
     def _executes(self) -> bool:
         """Whether the IT block lets the next instruction execute."""
@@ -365,13 +371,9 @@ class Machine:
         self.engine.stop()
 
     def _handle_exception(self, number: int) -> None:
-        engine = self.engine
-        pc = engine.read(PC)
+        pc = self.engine.read(PC)
         if number == exceptions.QEMU_NO_COPROCESSOR:
-            code = engine.memory(pc, 4) or b"\0\0\0\0"
-            first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little")
-            self.system.coprocessors.execute(first, second, self.system.control.coprocessors)
-            skip_instruction(engine, 4)
+            self._run_coprocessors(pc)
         elif number == exceptions.QEMU_BREAKPOINT:
             if not (pc < chip.ROM_BYTES and self._rom.call(pc)):
                 raise FirmwareError("a breakpoint, with which firmware gives up (panic, hard_assert, exit)")
@@ -384,6 +386,23 @@ class Machine:
             self._interrupts.set_pending(SVCALL)
         else:
             raise FirmwareError(_FAULTS.get(number, f"the CPU's exception {number}"))
+
+    def _run_coprocessors(self, pc: int) -> None:
+        """Carry out a coprocessor instruction, and those that follow it immediately: they come in sequences."""
+        engine, system = self.engine, self.system
+        counted = 0  # the first one was counted with its block
+        while True:
+            code = engine.memory(pc, 4) or b"\0\0\0\0"
+            first, second = int.from_bytes(code[:2], "little"), int.from_bytes(code[2:], "little")
+            if counted and not is_coprocessor_instruction(first, second):
+                break
+            system.coprocessors.execute(first, second, system.control.coprocessors)
+            skip_instruction(engine, 4)
+            self.hook.count += counted
+            if engine.xpsr & exceptions.XPSR_IT:
+                break
+            counted = 1
+            pc += 4
 
     def _on_bad_instruction(self) -> bool:
         return False  # the CPU stops; `_judge_failure` looks at what it was

@@ -96,15 +96,14 @@ class UsbPort:
             function.product,
         )
 
-    def vanish(self) -> None:
-        """The board has left the bus. A name that a client still holds is not given again."""
-        if self.line is not None:
-            if self.line.open:
-                self._number += 1
-            self.line.write(self._received)
-            self.line.close()
-        self._received = bytearray()
-        self.line = self.port = None
+    def vanish(self) -> SerialLine | None:
+        """The board has left the bus: the line, still to be closed. A name that a client holds is not reused."""
+        line, self.line, self.port = self.line, None, None
+        received, self._received = self._received, bytearray()
+        if line is not None:
+            line.write(received)
+            self._number += line.open
+        return line
 
     def receive(self, data: bytes) -> None:
         """The board sends bytes."""
@@ -202,9 +201,10 @@ class Ports:
         self._list()
 
     def _vanished(self) -> None:
-        if self._usb.line is not None:
-            self._usb.vanish()
-            self._list()
+        line = self._usb.vanish()
+        if line is not None:
+            self._list()  # first, so that nobody finds a port in the list that is not there any more
+            line.close()
 
     def exchange(self) -> bool:
         """Move bytes between the chip and its clients; True if any are on their way."""

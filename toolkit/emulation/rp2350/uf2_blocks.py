@@ -6,6 +6,7 @@ import struct
 from dataclasses import dataclass
 
 BLOCK_BYTES = 512
+RP2350_ARM_SECURE = 0xE48B_FF59  # the family of images for the Arm cores, Secure
 _HEADER = struct.Struct("<8I")
 _DATA_BYTES = 476
 _MAGIC = (0x0A32_4655, 0x9E5D_5157)
