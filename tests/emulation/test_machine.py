@@ -1,10 +1,18 @@
 """The chip: what firmware sees of time, interrupts, flash and pins, and how instructions are counted."""
 
 import random
+import subprocess
+import sys
+from pathlib import Path
 
+import numpy as np
 import pytest
 
+import toolkit.emulation.rp2350 as package
 from tests.emulation.bench import UNIQUE_ID, Bench
+from toolkit.building.tools import HOST_GCC, require
+from toolkit.emulation import rp2350
+from toolkit.errors import ToolError
 
 M32 = 0xFFFF_FFFF
 
@@ -139,3 +147,57 @@ def test_the_watchdog_resets_the_chip(probe):
         bench.step()
     assert bench.machine.reboot.reason == 1
     assert bench.machine.timeline.now_us - began >= 50_000
+
+
+def test_a_service_call_from_a_stack_of_its_own(bench):
+    """SVC 37 with PSP: its number, r0 + r1 + r4 afterwards (40 + 2 + 4), and EXC_RETURN (thread, PSP, no FPU frame)."""
+    assert bench.ask("svc") == "svc 37 46 fffffffd"
+
+
+def test_masks_hold_an_interrupt_back_and_let_it_go_at_once(bench):
+    """PRIMASK, then BASEPRI: what the handler had done before and after the mask was lifted."""
+    assert bench.ask("mask") == "mask 0 1 0 2"
+
+
+def test_system_exceptions(bench):
+    assert bench.ask("pendsv") == "pendsv 1"
+    assert bench.ask("systick") == "systick 10"  # every 100 microseconds, for 1050
+
+
+def test_an_interrupt_that_uses_the_fpu_does_not_disturb(bench):
+    half, step, total, term = np.float32(0.5), np.float32(1.25), np.float32(0), np.float32(1)
+    for i in range(1, 40000):
+        term = term * half + step
+        total = total + term / np.float32(i)
+    taken = bench.machine.exceptions_taken
+    assert bench.ask("floats") == f"floats {int(total.view(np.uint32)):08x}"
+    assert bench.machine.exceptions_taken - taken > 50
+
+
+def test_uart_bytes_that_nobody_reads_in_time_are_lost(probe):
+    """The FIFO holds 32; a line of 60 arrives while the firmware computes for 20 ms."""
+    bench = Bench(probe)
+    assert bench.ask("both-ports") == "both-ports"
+    bench.host.send(b"compute 1000000\n")
+    bench.run_until(lambda: bench.host.quiet)
+    bench.machine.system.uart.receive(b"a" * 60 + b"\n")
+    bench.run_until(lambda: bench.received.count(b"compute"))
+    assert bench.machine.system.uart.backlog == 0
+    bench.received.clear()
+    bench.machine.system.uart.receive(b"\n")
+    bench.run_until(lambda: b"unknown" in bench.received and bench.received.endswith(b"\n"))
+    assert bench.received.split(b"\r\n")[0] == b"unknown " + b"a" * 32
+
+
+def test_the_hook_compiles_without_a_warning(tmp_path):
+    source = Path(package.__file__).with_name("hook.c")
+    compiler = require(HOST_GCC).with_name("cc")
+    flags = ["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-O2", "-shared", "-fPIC"]
+    subprocess.run([compiler, *flags, "-o", tmp_path / "hook.so", source], check=True)
+
+
+def test_without_unicorn_the_package_to_install_is_named(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "unicorn", None)
+    with pytest.raises(ToolError, match="needs the package unicorn") as error, rp2350.start(tmp_path):
+        pass
+    assert "pip install 'mcu-deploy[virtual]'" in error.value.hint

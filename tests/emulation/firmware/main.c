@@ -122,9 +122,9 @@ static void answer(char* line) {
         printf("print %.6f %g %e\n", 3.14159265358979, 1e100, -2.5e-7);
     else if (!strcmp(name, "dsp"))
         dsp((uint32_t)bits(words[1]), (uint32_t)bits(words[2]), (uint32_t)bits(words[3]));
-    else if (!strcmp(name, "usb-only")) {
-        stdio_set_driver_enabled(&stdio_uart, false);
-        printf("usb-only\n");
+    else if (!strcmp(name, "usb-only") || !strcmp(name, "both-ports")) {
+        stdio_set_driver_enabled(&stdio_uart, !strcmp(name, "both-ports"));
+        printf("%s\n", name);
     } else if (!strcmp(name, "fault"))
         misbehave(words[1]);
     else if (!strcmp(name, "bootsel"))
@@ -135,7 +135,7 @@ static void answer(char* line) {
         watchdog_enable(value, false);
     else if (!strncmp(name, "d:", 2))
         double_operation(name + 2, bits(words[1]), bits(words[2]), bits(words[3]));
-    else
+    else if (!exception_command(name))
         printf("unknown %s\n", name);
 }
 

@@ -2,6 +2,7 @@
 #ifndef PROBE_H
 #define PROBE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 /* compute.c */
@@ -12,6 +13,9 @@ void dsp(uint32_t a, uint32_t b, uint32_t c);
 
 /* doubles.c: one operation on bit patterns; prints the result's bits */
 void double_operation(const char* name, uint64_t a, uint64_t b, uint64_t c);
+
+/* exceptions.c: whether there is such a command */
+bool exception_command(const char* name);
 
 /* faults.c */
 void misbehave(const char* name);

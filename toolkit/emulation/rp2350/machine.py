@@ -96,7 +96,7 @@ class Machine:
         self._sites: dict[int, bytes] = {}  # code at instructions that are checked when reached, by address
         self._site_numbers: set[int] = set()
         self._unknown = (0, 0)
-        self._taken = 0  # exceptions
+        self.exceptions_taken = 0
         self._end = 0
         self._alarm: tuple[int, Callable[[], None]] = (NEVER, lambda: None)
         self._exception = 0  # QEMU's number of one that waits to be handled
@@ -135,11 +135,11 @@ class Machine:
 
         Executes some thousand instructions at most.
         """
-        before, exceptions_before = self._memories.sram[:], self._taken
+        before, exceptions_before = self._memories.sram[:], self.exceptions_taken
         self.hook.set_probe(self.engine.read(PC), *self.engine.everything())
         outcome = self.run(_PROBE_INSTRUCTIONS)
         self.hook.set_probe(1, [0] * 19, [0] * 16)
-        unchanged = exceptions_before == self._taken and before == self._memories.sram[:]
+        unchanged = exceptions_before == self.exceptions_taken and before == self._memories.sram[:]
         return outcome is Outcome.IDLE and unchanged
 
     def run(self, instructions: int) -> Outcome:
@@ -217,7 +217,7 @@ class Machine:
                 self.hook.watch = 1
                 return
             self._exceptions.enter(exception, self.system.control.vector_table)
-            self._taken += 1
+            self.exceptions_taken += 1
             self._event = True
         self.hook.watch = 0
 
