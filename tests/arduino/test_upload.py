@@ -12,8 +12,8 @@ from tests.arduino.bootloader import FIRST, SimulatedBoard
 from toolkit.board import load_board
 from toolkit.errors import FlashError, ToolError
 from toolkit.flashing.arduino import ArduinoFlasher, Patience
+from toolkit.flashing.choice import Wanted
 from toolkit.flashing.desk import SerialPort
-from toolkit.flashing.uf2_drive import Wanted
 
 QUICK = Patience(bootloader=3, person=4, upload=40, port=4, access=2)
 

@@ -11,11 +11,12 @@ import pytest
 
 from toolkit.board import load_board
 from toolkit.errors import FlashError
+from toolkit.flashing.choice import Wanted, port_error
 from toolkit.flashing.desk import FolderDesk, SystemDesk
-from toolkit.flashing.uf2_drive import Patience, Uf2Flasher, Wanted, copy_to_drive, port_error
+from toolkit.flashing.uf2_drive import Patience, Uf2Flasher, copy_to_drive
 
 PICO2 = load_board("pico2")
-SHORT = Patience(drive=0.4, person=0.4, port=0.6, access=0.3)
+SHORT = Patience(drive=0.4, person=0.4, port=0.6, access=0.3, settle=0.1)
 
 
 class Desk:
@@ -93,6 +94,16 @@ def test_two_waiting_drives_are_too_many(desk, uf2, monkeypatch):
     monkeypatch.setattr(FolderDesk, "volumes", lambda *_: (drive, drive))
     with pytest.raises(FlashError, match="2 boards wait for an image"):
         desk.flasher().flash(uf2)
+
+
+def test_an_image_never_goes_to_another_board_that_waits(desk, uf2):
+    """One board runs and is meant, another waits in its bootloader: its drive is not the one to write to."""
+    desk.show(desk.port("AAA"))
+    drive = desk.drive()
+    with pytest.raises(FlashError, match=r"one board runs on .* and another waits for an image") as caught:
+        desk.flasher().flash(uf2, Wanted(serial_number="AAA"))
+    assert "Leave one of them plugged in" in caught.value.hint
+    assert not (drive / uf2.name).exists()
 
 
 def test_a_board_that_does_not_reboot_asks_for_its_button_and_goes_on(desk, uf2):

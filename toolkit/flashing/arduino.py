@@ -10,15 +10,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import serial
-
 from toolkit.board import Arduino, Board, Usb
 from toolkit.building.arduino_cli import call, find_arduino_cli
 from toolkit.errors import FlashError, ToolError
+from toolkit.flashing.choice import TOUCH_BAUD, Wanted, matching, open_and_close, require_one
 from toolkit.flashing.desk import Desk, SerialPort
-from toolkit.flashing.uf2_drive import Wanted, port_error
 
-_TOUCH_BAUD = 1200
 _TRIES = 3
 
 
@@ -109,29 +106,21 @@ class ArduinoFlasher:
     def _find(self, wanted: Wanted) -> SerialPort:
         """The board that is meant, whether its program or its bootloader runs."""
 
-        def matching() -> list[SerialPort]:
-            if wanted.port is not None:  # a port that a person names is taken whatever its USB identity
-                return [port for port in self.desk.ports() if wanted.matches(port)]
-            both = dict.fromkeys([*self._programs(), *self._bootloaders()])
-            return [port for port in both if wanted.matches(port)]
+        def looked_for() -> list[SerialPort]:
+            both = tuple(dict.fromkeys([*self._programs(), *self._bootloaders()]))
+            return matching(self.desk, both, wanted)
 
-        found = self._wait(matching, 0.2)
+        found = self._wait(looked_for, 0.2)
         if not found:
             self.say(f"no {self.board.title}: plug it in; if it does not show up, press its reset button twice")
-            found = self._wait(matching, self.patience.person)
+            found = self._wait(looked_for, self.patience.person)
         if not found:
             raise FlashError(
                 f"there is no {self.board.title}",
                 where=self.board.name,
                 hint="Check that the cable carries data and not only power; press the reset button twice, quickly.",
             )
-        if len(found) > 1:
-            rows = [f"{port.device:<16} {port.serial_number or '(no serial number)'}" for port in found]
-            raise FlashError(
-                f"{len(found)} boards could be meant",
-                where=self.board.name,
-                hint="\n  ".join(["Name one with --port or --serial-number:", *rows]),
-            )
+        require_one(found, self.board)
         return found[0]
 
     def _upload(self, binary: Path, board: SerialPort, known: str) -> str | None:
@@ -188,29 +177,12 @@ class ArduinoFlasher:
             raise FlashError(
                 f"{len(found)} boards wait for an upload", where=self.board.name, hint="Leave one of them plugged in."
             )
-        self._wait_for_access(found[0])
+        open_and_close(found[0], self.desk, self.patience.access, may_go=True)
         return found[0]
 
     def _touch(self, port: SerialPort) -> None:
         """Open and close the port at 1200 baud, which tells a program to reboot into the bootloader."""
-        self._open(port, _TOUCH_BAUD)
-
-    def _wait_for_access(self, port: SerialPort) -> None:
-        self._open(port, 115200)
-
-    def _open(self, port: SerialPort, baud: int) -> None:
-        """Open and close a port; one that has gone meanwhile is passed over."""
-        deadline = time.monotonic() + self.patience.access
-        while True:
-            try:
-                serial.Serial(port.device, baud).close()
-                return
-            except (serial.SerialException, OSError) as error:
-                if port.device not in {other.device for other in self.desk.ports()}:
-                    return
-                if time.monotonic() > deadline:
-                    raise port_error(port.device, error) from None
-                time.sleep(0.1)
+        open_and_close(port, self.desk, self.patience.access, baud=TOUCH_BAUD, may_go=True)
 
     def _run(self, command: Sequence[str]) -> str | None:
         """Run an uploader; None when it worked, otherwise what it said last."""
@@ -253,7 +225,7 @@ class ArduinoFlasher:
                 where=self.board.name,
                 hint="Press its reset button once. If it stays away, the sketch may not start: upload again.",
             )
-        self._wait_for_access(found[0])
+        open_and_close(found[0], self.desk, self.patience.access, may_go=True)
         return found[0].device
 
     def _wait(self, look: Callable[[], list[SerialPort]], seconds: float) -> list[SerialPort]:

@@ -13,8 +13,9 @@ from toolkit.board import Board
 from toolkit.building import Image
 from toolkit.errors import FlashError
 from toolkit.flashing.arduino import ArduinoFlasher
+from toolkit.flashing.choice import Wanted
 from toolkit.flashing.desk import Desk, FolderDesk, SystemDesk
-from toolkit.flashing.uf2_drive import Patience, Uf2Flasher, Wanted
+from toolkit.flashing.uf2_drive import Patience, Uf2Flasher
 
 
 @dataclass(frozen=True, slots=True)

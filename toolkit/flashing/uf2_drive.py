@@ -12,13 +12,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-import serial
-
 from toolkit.board import Board, Usb
 from toolkit.errors import FlashError
+from toolkit.flashing.choice import TOUCH_BAUD, Wanted, matching, open_and_close, require_one
 from toolkit.flashing.desk import Desk, SerialPort
 
-_TOUCH_BAUD = 1200
 _CHUNK = 64 * 1024
 _TRIES = 3
 
@@ -32,28 +30,14 @@ class Patience:
         person: until the drive appears when a person must press a button.
         port: until the board's port comes back after an image was written.
         access: until a port that is there can be opened.
+        settle: until what has gone is not listed any more.
     """
 
     drive: float = 12.0
     person: float = 120.0
     port: float = 25.0
     access: float = 10.0
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """Which of several boards is meant.
-
-    Attributes:
-        port: name of its serial port, None for any.
-        serial_number: its USB serial number, None for any.
-    """
-
-    port: str | None = None
-    serial_number: str | None = None
-
-    def matches(self, port: SerialPort) -> bool:
-        return self.port in (None, port.device) and self.serial_number in (None, port.serial_number)
+    settle: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +56,7 @@ class Uf2Flasher:
     say: Callable[[str], None] = lambda _: None
     patience: Patience = Patience()
 
-    def flash(self, uf2: Path, wanted: Wanted = Wanted()) -> str:
+    def flash(self, uf2: Path, wanted: Wanted = Wanted()) -> str:  # noqa: B008 - immutable
         """Write an image to a board and wait until it runs.
 
         Returns:
@@ -129,7 +113,7 @@ class Uf2Flasher:
         Raises:
             FlashError: there are several, or there is none and none appears.
         """
-        found = self._matching(wanted)
+        found = matching(self.desk, self._running(), wanted)
         if not found and not self.desk.volumes(self._usb.volume):
             self.say(_looked_for(self.board, wanted))
             deadline = time.monotonic() + self.patience.person
@@ -137,29 +121,27 @@ class Uf2Flasher:
                 if time.monotonic() > deadline:
                     raise FlashError(f"there is no {self.board.title}", where=self.board.name, hint=_WHAT_TO_CHECK)
                 time.sleep(0.1)
-                found = self._matching(wanted)
-        if len(found) > 1:
-            raise FlashError(
-                f"{len(found)} boards could be meant",
-                where=self.board.name,
-                hint="\n  ".join(["Name one with --port or --serial-number:", *map(_row, found)]),
-            )
+                found = matching(self.desk, self._running(), wanted)
+        require_one(found, self.board)
         return found[0] if found else None
-
-    def _matching(self, wanted: Wanted) -> list[SerialPort]:
-        if wanted.port is not None:
-            # A port that a person names is taken even when its USB identity is not the expected one.
-            return [port for port in self.desk.ports() if wanted.matches(port)]
-        return [port for port in self._running() if wanted.matches(port)]
 
     def _bootloader(self, running: SerialPort | None) -> Path:
         """The drive of a board that waits for an image, after rebooting it into its bootloader if need be."""
         drive = self._drive()
+        if drive is not None and running is not None:
+            # A port may be listed a moment longer than its board runs.
+            time.sleep(self.patience.settle)
+            if running.device in {port.device for port in self.desk.ports()}:
+                raise FlashError(
+                    f"one board runs on {running.device} and another waits for an image",
+                    where=self.board.name,
+                    hint="Leave one of them plugged in: the image must go to the board that is meant.",
+                )
         if drive is not None:
             return drive
         if running is not None:
             self.say(f"rebooting {running.device} into its bootloader")
-            self._touch(running)
+            open_and_close(running, self.desk, self.patience.access, baud=TOUCH_BAUD, may_go=True)
             drive = self._wait_for_drive(self.patience.drive)
             if drive is not None:
                 return drive
@@ -194,20 +176,6 @@ class Uf2Flasher:
             time.sleep(0.05)
         return None
 
-    def _touch(self, port: SerialPort) -> None:
-        """Open and close the port at 1200 baud, which tells a runner to reboot into the bootloader."""
-        deadline = time.monotonic() + self.patience.access
-        while True:
-            try:
-                serial.Serial(port.device, _TOUCH_BAUD).close()
-                return
-            except (serial.SerialException, OSError) as error:
-                if port.device not in {other.device for other in self.desk.ports()}:
-                    return  # it has gone already: rebooting
-                if time.monotonic() > deadline:
-                    raise port_error(port.device, error) from None
-                time.sleep(0.1)
-
     def _write(self, uf2: Path, drive: Path) -> None:
         """Write an image by picotool or by copying it to the drive; complete and synced, or an error."""
         if self.desk.has_picotool and self._picotool(uf2):
@@ -234,7 +202,7 @@ class Uf2Flasher:
             else:
                 candidates = [port for port in candidates if port.device not in others]
             if len(candidates) == 1:
-                self._wait_for_access(candidates[0])
+                open_and_close(candidates[0], self.desk, self.patience.access)
                 return candidates[0].device
             drive_there = bool(self.desk.volumes(volume))
             seen_gone = seen_gone or not drive_there
@@ -242,18 +210,6 @@ class Uf2Flasher:
                 return None  # it rebooted into its bootloader again
             time.sleep(0.05)
         return None
-
-    def _wait_for_access(self, port: SerialPort) -> None:
-        """A new device node may be there before this user may open it."""
-        deadline = time.monotonic() + self.patience.access
-        while True:
-            try:
-                serial.Serial(port.device).close()
-                return
-            except (serial.SerialException, OSError) as error:
-                if time.monotonic() > deadline:
-                    raise port_error(port.device, error) from None
-                time.sleep(0.1)
 
 
 class _TornError(Exception):
@@ -290,29 +246,6 @@ def copy_to_drive(uf2: Path, drive: Path) -> None:
             ) from None
         if written < len(data):
             raise _TornError(f"{error.strerror} after {written:,} of {len(data):,} bytes") from None
-
-
-def port_error(device: str, error: Exception) -> FlashError:
-    """What a port that cannot be opened means for a person."""
-    number = getattr(error, "errno", None)
-    text = str(error).lower()
-    if number == errno.EACCES or "permission" in text or "access is denied" in text:
-        return FlashError(
-            "this user may not open the port",
-            where=device,
-            hint="On Linux: sudo usermod -aG dialout $USER, then log in again (or a udev rule). It may also be in use.",
-        )
-    if number in (errno.EBUSY, errno.EAGAIN) or "busy" in text or "exclusive" in text:
-        return FlashError(
-            "another program holds the port",
-            where=device,
-            hint="Close the serial monitor, IDE or other `deploy` that uses it, and run this again.",
-        )
-    return FlashError(f"the port cannot be opened: {error}", where=device, hint="Check the cable, then run this again.")
-
-
-def _row(port: SerialPort) -> str:
-    return f"{port.device:<16} {port.serial_number or '(no serial number)':<20} {port.description}"
 
 
 def _looked_for(board: Board, wanted: Wanted) -> str:
