@@ -31,6 +31,8 @@ def test_help_names_every_command(capsys):
     out = capsys.readouterr().out
     for command in ("export", "inspect", "render", "build", "flash", "run", "boards", "doctor"):
         assert f"\n  {command} " in out
+    for option in ("--board", "--input", "--output", "--virtual", "--json"):
+        assert option in out
 
 
 @pytest.mark.parametrize("command", sorted(cli.commands))

@@ -43,6 +43,17 @@ class _DeployGroup(click.Group):
         formatter.write_usage("deploy", "[MODEL] --board BOARD [OPTIONS]")
         formatter.write_usage("deploy", "COMMAND [ARGS]...")
 
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The main job's options first: they are what most people look for here."""
+        main_job = self.commands["deploy"]
+        records = [parameter.get_help_record(ctx) for parameter in main_job.get_params(ctx)]
+        shown = [
+            record for record in records if record and record[0].startswith("-") and not record[0].startswith("-h,")
+        ]
+        with formatter.section("Options of the main job"):
+            formatter.write_dl(shown)
+        super().format_options(ctx, formatter)
+
 
 @click.group(
     cls=_DeployGroup,
