@@ -18,6 +18,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -261,6 +262,10 @@ def run(name: str, count: int, seed: int) -> Report:
 
 def peak_memory() -> int:
     """The most memory that this process has ever held, in bytes."""
+    if sys.platform == "linux":
+        # Not ru_maxrss, which a new process on Linux takes over from the one that started it.
+        status = Path("/proc/self/status").read_text()
+        return next(int(line.split()[1]) * 1024 for line in status.splitlines() if line.startswith("VmHWM:"))
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
 
