@@ -10,49 +10,16 @@ import serial
 
 from tests.arduino.conftest import CORE
 from tests.conftest import GOLDEN, golden_input, golden_plan
-from tests.end_to_end.conftest import deploy as deploy
 from toolkit import emulation
 from toolkit.building import build, find
 from toolkit.building.arduino import sketch_definitions
 from toolkit.building.tools import CMAKE, NINJA
 from toolkit.device import Device, Transport
 from toolkit.device.protocol import Command, Status
-from toolkit.errors import BuildError, PlanError
+from toolkit.errors import BuildError
 from toolkit.reference import Reference
 from toolkit.rendering.sketch import Form, Numbers, render_sketch
 from toolkit.resources import resource
-
-FITS = [
-    ("nano33ble", "ds_cnn"),
-    ("nano33ble", "mbv1"),
-    ("giga-r1", "resnet8"),
-    ("uno-q", "ds_cnn"),
-    ("nano-rp2040", "dae"),
-]
-"""Cortex-M4, M7, M33 and M0+, and every golden model."""
-
-
-@pytest.mark.parametrize(("board", "model"), FITS)
-def test_golden_models_give_golden_bytes(deploy, tmp_path, board, model):
-    folder = GOLDEN / model
-    words = ("--board", board, "--virtual", "--input", folder / "input.npy", "--output", "out.npz", "--layers")
-    result = deploy(folder / f"{model}.pte", *words, "--json")
-    assert result.status == 0, result.stderr
-    assert result.json["verified"] is True
-    assert result.json["max_abs_diff_lsb"] == 0
-    answer = np.load(tmp_path / "out.npz")["output0"]
-    assert answer.tobytes() == np.load(folder / "output.npy").tobytes()
-
-
-def test_digits_on_a_board_of_32_kilobytes(deploy, tmp_path):
-    result = deploy(resource("examples") / "digits.py", "--board", "uno-r4-minima", "--virtual", "--json")
-    assert result.status == 0, result.stderr
-    assert result.json["samples"] == 450
-    assert result.json["max_abs_diff_lsb"] == 0
-    assert result.json["accuracy"]["device"] > 0.98
-    assert result.json["ram"]["total"] < 8 * 1024
-    sketch = tmp_path / "build" / "digits-uno-r4-minima" / "digits-uno-r4-minima.ino"
-    assert "model.label(best)" in sketch.read_text()
 
 
 @pytest.fixture
@@ -174,14 +141,3 @@ def test_what_does_not_fit_the_real_memory_does_not_link(tmp_path):
     with pytest.raises(BuildError) as caught:
         build(rendered.folder, plan.board.virtual())
     assert "overflowed" in caught.value.hint
-
-
-def test_a_model_that_is_too_large_leaves_no_folder(deploy, tmp_path):
-    model = GOLDEN / "mbv1" / "mbv1.pte"
-    words = ("--board", "uno-r4-wifi", "--virtual", "--input", GOLDEN / "mbv1" / "input.npy")
-    result = deploy(model, *words)
-    assert result.status == 1
-    assert "does not fit the flash and the ram of uno-r4-wifi" in result.stderr
-    assert list(tmp_path.iterdir()) == []
-    with pytest.raises(PlanError):
-        golden_plan("mbv1", "uno-r4-wifi")
