@@ -17,7 +17,7 @@ _QUIET_SLICES = 3
 _MAX_BACKOFF = 16
 _REST_S = 0.004
 _SLICE = 500_000
-_SHORT_SLICE = 50_000
+_SHORT_SLICE = 10_000
 _POLLS_PER_INSTRUCTION = 1 / 400
 
 
@@ -28,13 +28,14 @@ class Pace:
         self._lead = time.monotonic()  # the wall's time when virtual time was zero, delays left out
         self._quiet = 0
         self._count = 0
+        self._idle = False
         self._backoff = 1
         self._next_probe = 1
 
     @property
     def slice(self) -> int:
         """Instructions to execute before the next look at the desk."""
-        return _SHORT_SLICE if self._quiet >= _QUIET_SLICES else _SLICE
+        return _SHORT_SLICE if self._idle or self._quiet >= _QUIET_SLICES else _SLICE
 
     def wait_for(self, now: int, target: int) -> float:
         """Seconds to wait on the desk before virtual time may be `target` (cycles; it is `now`)."""
@@ -64,11 +65,15 @@ class Pace:
 
     def may_probe(self, moved: bool) -> bool:
         """Whether it is worth a look if the firmware does nothing at all: rarely while it computes."""
+        if moved:
+            self._idle = False
+            return False
         self._next_probe -= 1
-        return self._next_probe <= 0 and not moved
+        return self._next_probe <= 0
 
     def probed(self, idle: bool) -> bool:
         """Take note of what a look gave, and give it back."""
+        self._idle = idle
         self._backoff = 1 if idle else min(2 * self._backoff, _MAX_BACKOFF)
         self._next_probe = self._backoff
         return idle
