@@ -68,7 +68,7 @@ def open_and_close(port: SerialPort, desk: Desk, seconds: float, *, baud: int = 
     deadline = time.monotonic() + seconds
     while True:
         try:
-            serial.Serial(port.device, baud).close()
+            serial.Serial(port.device, baud, exclusive=True).close()  # not under the hands of another program
             return
         except (serial.SerialException, OSError) as error:
             if may_go and port.device not in {other.device for other in desk.ports()}:
