@@ -14,11 +14,13 @@ import tty
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from toolkit.board import Board, Emulator
-from toolkit.building import Image, require
-from toolkit.building.tools import QEMU
 from toolkit.errors import FlashError
+
+if TYPE_CHECKING:
+    from toolkit.building import Image
 
 _PR_SET_PDEATHSIG = 1
 
@@ -84,6 +86,8 @@ def _make_transparent(line: int) -> None:
 def _command(image: Image, emulator: Emulator) -> list[str]:
     if emulator.kind == "process":
         return [str(image.elf)]
+    from toolkit.building.tools import QEMU, require  # with the whole room, which a virtual Pico 2 starts without
+
     return [
         str(require(QEMU)),
         *("-machine", emulator.machine),
