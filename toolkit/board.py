@@ -105,12 +105,15 @@ class Arduino:
         upload: what writes its flash: `bossac`, `dfu-util`, or `arduino-cli` for whatever its core calls.
         address: where `dfu-util` writes, or the offset for `bossac`; 0 where the bootloader knows.
         board_manager: title of the core in the IDE's boards manager.
+        linker_flash, linker_ram: bytes the core's linker script has where boards.txt says more; None where it does not.
     """
 
     fqbn: str
     upload: str
     address: int
     board_manager: str
+    linker_flash: int | None = None
+    linker_ram: int | None = None
 
     @property
     def core(self) -> str:
@@ -132,13 +135,15 @@ class Board:
         flash, ram: memories; a runner is linked into them.
         reserved_flash: bytes of code the runtime and the kernels take besides the model's constants (estimate used
             to judge the fit before anything is built).
-        reserved_ram: bytes of static data besides the arena (the same).
+        reserved_ram: bytes of RAM besides arena and `stack` (the same).
+        reserved_heap: those of them that a core's heap and other stacks take while it runs, which no linker counts.
         stack: bytes of stack that are set aside.
         cmake: definitions for the project's configuration, names and values.
         usb: how it is found and flashed when it is a real board; None for one that is only virtual.
         emulator: how it is run when it is virtual; None for a real board.
         twin: how its virtual twin is run; None when it has none.
         arduino: how the Arduino tools see it, for toolchain `arduino`; None for the others.
+        sizes_from: whose word the sizes of `flash` and `ram` are, where there are several; empty for other boards.
     """
 
     name: str
@@ -157,6 +162,8 @@ class Board:
     emulator: Emulator | None = None
     twin: Emulator | None = None
     arduino: Arduino | None = None
+    reserved_heap: int = 0
+    sizes_from: str = ""
 
     @property
     def isa(self) -> Isa:
@@ -218,6 +225,7 @@ def _board(data: Mapping[str, Any], path: Path) -> Board:
     port = table.text("port")
     if not (resource("firmware") / "ports" / port).is_dir():
         raise UsageError(f"`port` is {port!r}, but firmware/ports has no such folder", where=str(path))
+    heap = reserve.integer("heap_and_stacks", default=0)
     return Board(
         name=path.stem,
         title=table.text("title"),
@@ -228,13 +236,15 @@ def _board(data: Mapping[str, Any], path: Path) -> Board:
         flash=_memory(memory.table("flash")),
         ram=_memory(memory.table("ram")),
         reserved_flash=reserve.integer("flash"),
-        reserved_ram=reserve.integer("ram"),
+        reserved_ram=reserve.integer("ram") + heap,
         stack=reserve.integer("stack"),
         cmake=tuple((name, table.table("cmake").text(name)) for name in data.get("cmake", {})),
         usb=_usb(table.table("usb")) if "usb" in data else None,
         emulator=_emulator(table.table("emulator")) if "emulator" in data else None,
         twin=_emulator(table.table("twin")) if "twin" in data else None,
         arduino=_arduino(table.table("arduino"), path) if "arduino" in data else None,
+        reserved_heap=heap,
+        sizes_from=path.name if "arduino" in data else "",
     )
 
 
@@ -265,6 +275,8 @@ def _arduino(table: _Table, path: Path) -> Arduino:
         upload=upload,
         address=table.integer("address", default=0),
         board_manager=table.text("board_manager"),
+        linker_flash=table.optional_integer("linker_flash"),
+        linker_ram=table.optional_integer("linker_ram"),
     )
 
 

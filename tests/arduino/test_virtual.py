@@ -134,10 +134,10 @@ def test_what_does_not_fit_the_real_memory_does_not_link(tmp_path):
     rendered = render_sketch(plan, tmp_path / "Sketch")
     code = rendered.sketch.read_text()
     rendered.sketch.write_text(
-        code.replace("void loop() {", "uint8_t large[700000];\n\nvoid loop() {\n    large[millis() % 700000] = 1;")
+        code.replace("void loop() {", "uint8_t large[200000];\n\nvoid loop() {\n    large[millis() % 200000] = 1;")
     )
     build(rendered.folder, plan.board.virtual())
-    rendered.sketch.write_text(rendered.sketch.read_text().replace("700000", "800000"))
+    rendered.sketch.write_text(rendered.sketch.read_text().replace("200000", "300000"))
     with pytest.raises(BuildError) as caught:
         build(rendered.folder, plan.board.virtual())
     assert "overflowed" in caught.value.hint

@@ -1,5 +1,6 @@
 """From a project folder to an image: cmake, ninja, the Arm GNU toolchain, and sizes by part."""
 
+from toolkit.building.arduino_core import with_core_limits
 from toolkit.building.builder import build, built_image
 from toolkit.building.cmsis_nn import CmsisNn, find_cmsis_nn, require_cmsis_nn
 from toolkit.building.image import Flash, Image, Ram, read_image
@@ -20,4 +21,5 @@ __all__ = [
     "require",
     "require_cmsis_nn",
     "version",
+    "with_core_limits",
 ]

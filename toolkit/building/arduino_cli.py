@@ -60,6 +60,12 @@ def compile_sketch(cli: Path, project: Path, arduino: Arduino) -> Path:
 
 
 def call(cli: Path, words: Sequence[str], timeout_s: float = 900) -> tuple[dict[str, Any], bool]:
+    """What `arduino-cli` answers as a JSON object, and whether it failed; raises ToolError as `answer_of` does."""
+    answer, failed = answer_of(cli, words, timeout_s)
+    return (answer, failed) if isinstance(answer, dict) else ({}, True)
+
+
+def answer_of(cli: Path, words: Sequence[str], timeout_s: float) -> tuple[Any, bool]:
     """What `arduino-cli` answers as JSON, and whether it failed.
 
     Raises:
@@ -79,12 +85,14 @@ def call(cli: Path, words: Sequence[str], timeout_s: float = 900) -> tuple[dict[
         raise ToolError(f"arduino-cli {words[0]} took longer than {timeout_s:.0f} s", where=str(cli)) from None
     except OSError as error:
         raise ToolError(f"arduino-cli does not start: {error.strerror}", where=str(cli)) from None
-    try:
-        answer = json.loads(done.stdout)
-    except ValueError:
-        said = (done.stderr or done.stdout).strip().splitlines()[-_LINES_OF_OUTPUT:]
-        raise ToolError("arduino-cli gave no JSON", where=str(cli), hint="\n  ".join(said)) from None
-    return (answer, done.returncode != 0) if isinstance(answer, dict) else ({}, True)
+    # A refused compilation is a result, on standard output; any other failure is written to standard error.
+    for text in (done.stdout, done.stderr):
+        try:
+            return json.loads(text), done.returncode != 0
+        except ValueError:
+            continue
+    said = (done.stderr or done.stdout).strip().splitlines()[-_LINES_OF_OUTPUT:]
+    raise ToolError("arduino-cli gave no JSON", where=str(cli), hint="\n  ".join(said))
 
 
 def _refusal(answer: dict[str, Any], project: Path, arduino: Arduino) -> ToolError:

@@ -14,6 +14,9 @@ from toolkit.board import Board
 from toolkit.errors import BuildError
 from toolkit.rendering.names import ARENA_SYMBOL, DATA_PREFIX, HEAP_SECTION, STACK_SECTION, STACK_SYMBOL
 
+_SRAM = range(0x20000000, 0x40000000)
+"""Addresses of RAM on every Cortex-M."""
+
 
 @dataclass(frozen=True, slots=True)
 class Flash:
@@ -97,6 +100,8 @@ def _in_ram(section: Section, board: Board) -> bool:
     """By address on a board (what is copied to RAM may be read-only); by what the section says on this computer."""
     if board.toolchain == "host":
         return bool(section["sh_flags"] & SH_FLAGS.SHF_WRITE)
+    if board.arduino is not None:  # where in RAM a sketch lies is for its core to say: what the architecture calls SRAM
+        return bool(section["sh_addr"] in _SRAM)
     return bool(board.ram.origin <= section["sh_addr"] < board.ram.origin + board.ram.size)
 
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from rich.console import Console
 
 from toolkit.board import Board, load_board
-from toolkit.building import Image
+from toolkit.building import Image, with_core_limits
 from toolkit.cli import interpreting, job
 from toolkit.cli.progress import Stages
 from toolkit.cli.report import Layers, make_report, print_report, save_report
@@ -57,8 +57,7 @@ class Words:
 def deploy(words: Words) -> int:
     """The whole way; the exit status."""
     chosen = load_board(chosen_board(words.board))
-    if words.virtual:
-        chosen = chosen.virtual()
+    chosen = chosen.virtual() if words.virtual else with_core_limits(chosen)
     _check_words(words, chosen)
     stages = Stages(Console(stderr=True))
     interpreted = words.engine == ENGINE

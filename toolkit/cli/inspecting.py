@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from toolkit.board import Board, load_board
+from toolkit.building import with_core_limits
 from toolkit.cli import job
 from toolkit.cli.progress import Stages
 from toolkit.cli.settings import chosen_model, read_settings
@@ -20,7 +21,7 @@ _DEFAULT_BOARD = "qemu-m33"
 
 def inspect(model: str | None, board: str | None, random_calibration: int | None) -> None:
     stages = Stages(Console(stderr=True))
-    chosen = load_board(board or read_settings().board or _DEFAULT_BOARD)
+    chosen = with_core_limits(load_board(board or read_settings().board or _DEFAULT_BOARD))
     lowered = job.lower(chosen_model(model), chosen, stages, random_calibration=random_calibration, evaluate=False)
     program = job.read(lowered, stages)
     console = Console()
@@ -71,6 +72,10 @@ def _parts(plan: Plan, board: Board) -> Table:
         table.add_column(name, justify="right" if name == "bytes" else "left")
     for part in parts(plan):
         table.add_row(part.memory, part.name, f"{part.nbytes:,}")
+    for memory, size in (("flash", board.flash.size), ("ram", board.ram.size)):
+        table.add_row(memory, "size", f"{size:,}")
+    if board.sizes_from:
+        table.caption = f"The sizes are those of {board.sizes_from}."
     return table
 
 

@@ -140,6 +140,8 @@ def plan(
         stage.detail = (
             f"{len(planned.steps)} steps, {planned.constant_bytes:,} bytes of constants, {planned.arena:,} of arena"
         )
+        if board.sizes_from:
+            stage.detail += f"; sizes of {board.sizes_from}"
     return planned
 
 

@@ -89,12 +89,14 @@ class Report:
         kernels: the kernel library and where it is, and what of code and constants is kept in RAM.
         ours: the steps that the kernel library does not compute.
         layers: cost per step; empty unless asked for.
+        sizes: how large the board's flash and RAM are, and who says so; empty where only its own file does.
     """
 
     data: dict[str, Any]
     kernels: str
     ours: tuple[OurLayer, ...]
     layers: tuple[LayerCost, ...]
+    sizes: str
 
     @property
     def verified(self) -> bool:
@@ -129,7 +131,7 @@ def make_report(
         "project": str(image.project),
     }
     costs = _layer_costs(plan, layers.ticks, scale) if layers else ()
-    return Report(data, _kernels(plan), _our_layers(plan), costs)
+    return Report(data, _kernels(plan), _our_layers(plan), costs, _sizes(plan.board))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +161,12 @@ def _layer_costs(plan: Plan, ticks: Sequence[int], scale: _Scale) -> tuple[Layer
         )
         for step, taken in zip(plan.steps, ticks, strict=True)
     )
+
+
+def _sizes(board: Board) -> str:
+    if not board.sizes_from:
+        return ""
+    return f"{board.flash.size:,} bytes of flash and {board.ram.size:,} of RAM: {board.sizes_from}"
 
 
 def _our_layers(plan: Plan) -> tuple[OurLayer, ...]:
@@ -201,6 +209,7 @@ def save_report(report: Report, folder: Path) -> None:
     with os.fdopen(descriptor, "w", encoding="utf-8") as stream:
         details = {
             "placement": report.kernels,
+            "sizes": report.sizes,
             "our_layers": [asdict(layer) for layer in report.ours],
             "layers": [asdict(layer) for layer in report.layers],
         }
@@ -272,6 +281,8 @@ def _rows(report: Report) -> list[tuple[str, str]]:
             f"{ram['total']:,} bytes: {ram['arena']:,} arena, {ram['static']:,} static, {ram['stack']:,} deepest stack",
         )
     )
+    if report.sizes:
+        rows.append(("sizes", report.sizes))
     rows.append(("kernels", report.kernels))
     by_reason: dict[str, list[str]] = {}
     for layer in report.ours:

@@ -7,6 +7,7 @@ from pathlib import Path
 from rich.console import Console
 
 from toolkit.board import load_board
+from toolkit.building import with_core_limits
 from toolkit.cli import job
 from toolkit.cli.progress import Stages
 from toolkit.cli.settings import chosen_board, chosen_model
@@ -25,7 +26,7 @@ def sketch(
 ) -> None:
     """Render, print the folder (or a library's `.zip`), and say how to go on."""
     stages = Stages(Console(stderr=True))
-    chosen = load_board(chosen_board(board))
+    chosen = with_core_limits(load_board(chosen_board(board)))
     arduino = require_arduino(chosen)
     lowered = job.lower(chosen_model(model), chosen, stages, random_calibration=random_calibration, evaluate=False)
     planned = job.plan(lowered, job.read(lowered, stages), chosen, stages)

@@ -58,7 +58,7 @@ def render(
     executorch: Path | None,
 ) -> None:
     stages = Stages(Console(stderr=True))
-    chosen = load_board(chosen_board(board))
+    chosen = building.with_core_limits(load_board(chosen_board(board)))
     interpreting.check_words(engine, executorch, place=place, kernels=kernels, cmsis_nn=cmsis_nn)
     if engine == ENGINE:
         print(interpreting.rendered(model, chosen, out, random_calibration, stages, executorch))
@@ -87,11 +87,11 @@ def build(
         _check_kernels(project, kernels, cmsis_nn)
     elif engine == ENGINE:
         interpreting.check_words(engine, executorch, place=place, kernels=kernels, cmsis_nn=cmsis_nn)
-        chosen = load_board(chosen_board(board))
+        chosen = building.with_core_limits(load_board(chosen_board(board)))
         project = interpreting.rendered(model, chosen, out, random_calibration, stages, executorch)
     else:
         interpreting.check_words(engine, executorch)
-        chosen = load_board(chosen_board(board))
+        chosen = building.with_core_limits(load_board(chosen_board(board)))
         library = job.kernel_library(kernels, cmsis_nn, chosen, stages)
         project = _rendered(model, chosen, out, random_calibration, stages, place, library)
     image = job.build_image(project, chosen, stages, sanitize=sanitize, cmsis_nn=cmsis_nn, executorch=executorch)

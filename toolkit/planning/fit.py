@@ -22,11 +22,13 @@ class Part:
 def parts(plan: Plan) -> tuple[Part, ...]:
     """What takes how much of the board's flash and RAM; code and static data are the board file's estimates."""
     board = plan.board
+    heap = (Part("ram", "heap, other stacks", board.reserved_heap),) if board.reserved_heap else ()
     return (
         Part("flash", "code (estimate)", board.reserved_flash),
         Part("flash", "constants", plan.constant_bytes),
         Part("ram", "arena", plan.arena),
-        Part("ram", "static (estimate)", board.reserved_ram),
+        Part("ram", "static (estimate)", board.reserved_ram - board.reserved_heap),
+        *heap,
         Part("ram", "stack", board.stack),
     )
 
@@ -55,6 +57,8 @@ def require_fit(all_parts: tuple[Part, ...], board: Board, model: str, advice: C
         total = _total(all_parts, memory)
         verdict = f"{total - size:,} too many" if total > size else "fits"
         lines.append(f"{memory:<6} {'in all':<18} {total:>10,} of {size:,} bytes: {verdict}")
+    if board.sizes_from:
+        lines.append(f"The sizes of flash and RAM are those of {board.sizes_from}.")
     raise PlanError(
         f"the model does not fit the {' and the '.join(over)} of {board.name}",
         where=model,
