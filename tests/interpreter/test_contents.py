@@ -38,11 +38,11 @@ def test_inputs_and_outputs_are_those_of_the_program(name):
     }
 
 
-def test_strides_are_those_of_the_dim_order():
+def test_sizes_in_memory_are_those_of_the_dim_order():
     (image,) = read_contents(PROGRAMS["ds_cnn"].read_bytes(), source="ds_cnn").inputs
     assert image.shape == (1, 1, 49, 10)
     assert image.dim_order == (0, 2, 1, 3)
-    assert image.strides == (490, 10, 10, 1)
+    assert image.physical_shape == (1, 49, 1, 10)
 
 
 def test_a_place_that_the_exporter_did_not_plan():

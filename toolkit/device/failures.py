@@ -32,7 +32,7 @@ _STAGES = {
     3: "handing over an input",
     4: "handing over an output",
     5: "running the model",
-    6: "looking for an output where the program said it would be",
+    6: "looking for an input or an output where the program said it would be",
     7: "something that it could not go on with: one of its own checks failed",
 }
 _STOPPED = 7

@@ -75,14 +75,6 @@ class Boundary:
         return tuple(self.shape[axis] for axis in self.dim_order)
 
     @property
-    def strides(self) -> tuple[int, ...]:
-        """Distance of neighbours along each logical axis, in elements."""
-        steps = dict.fromkeys(self.dim_order, 1)
-        for position, axis in enumerate(self.dim_order):
-            steps[axis] = prod(self.shape[inner] for inner in self.dim_order[position + 1 :])
-        return tuple(steps[axis] for axis in range(len(self.shape)))
-
-    @property
     def size(self) -> int:
         return prod(self.shape)
 

@@ -5,23 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from toolkit.board import Board
-from toolkit.errors import UsageError
 from toolkit.interpreter.contents import Contents, read_contents
 from toolkit.interpreter.installation import RELEASE, Installation
 from toolkit.interpreter.isa import check_isa
 from toolkit.interpreter.pools import Pools, abi_of, pool_sizes
-from toolkit.planning.fit import Part, require_fit
+from toolkit.planning.fit import Part, heap_part, require_fit
 from toolkit.planning.types import KernelLibrary, Plan
 from toolkit.program.types import Program
-
-PORTS = ("host", "pico-sdk", "qemu-mps2")
-"""Folders of `firmware/ports` that this engine is made for."""
 
 RUNTIME_FLASH = 57344
 """Estimate of the interpreter, the operators and the kernels in flash: 31,040 to 51,884 bytes were measured for four
 models, without this toolkit's serial runtime."""
 RUNTIME_RAM = 4096
-"""Estimate of static data besides the pools and the table of kernels."""
+"""Estimate of static data besides the pools and the table of kernels, this toolkit's serial runtime included."""
+_ARDUINO_RAM = 1536
+"""The same without the serial runtime, which the file of an Arduino board counts beside the board's core."""
+_ARDUINO_KERNELS = 32768
+"""What such a file counts in flash for the default engine's runtime and kernels, which are not there."""
 
 _ADVICE = "The default engine takes less of both memories: leave out --engine executorch."
 
@@ -66,9 +66,7 @@ def make_interpreter_plan(
     Raises:
         ProgramError: the bytes are damaged, or the program needs what a runner does not have.
         PlanError: it was lowered for another core, an operator is not in the installation, or it does not fit.
-        UsageError: the board's port is not made for this engine.
     """
-    require_port(board)
     contents = read_contents(pte, source=source)
     check_isa(pte, board, source=source)
     if installation is not None:
@@ -79,15 +77,6 @@ def make_interpreter_plan(
     registry = installation.registry if installation is not None and installation.registry is not None else 0
     require_fit(_parts(plan, registry), board, model, lambda _: _ADVICE)
     return plan
-
-
-def require_port(board: Board) -> None:
-    """Raise UsageError when this engine is not made for a board's port."""
-    if board.port not in PORTS:
-        raise UsageError(
-            f"the stock interpreter is not made for {board.name} yet (port {board.port})",
-            hint=f"It is made for boards of the ports {', '.join(PORTS)}; the default engine runs on every board.",
-        )
 
 
 def verifiable(plan: InterpreterPlan, program: Program) -> Plan:
@@ -124,12 +113,22 @@ def _usual_libraries(operators: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _parts(plan: InterpreterPlan, registry: int) -> tuple[Part, ...]:
-    pools = plan.pools
+    pools, board = plan.pools, plan.board
+    core: tuple[Part, ...] = ()
+    static = RUNTIME_RAM
+    if board.arduino is not None:
+        core = (
+            Part("flash", "core (estimate)", max(0, board.reserved_flash - _ARDUINO_KERNELS)),
+            Part("ram", "core (estimate)", board.reserved_ram - board.reserved_heap),
+            *heap_part(board),
+        )
+        static = _ARDUINO_RAM
     return (
+        *core,
         Part("flash", "runtime (estimate)", RUNTIME_FLASH),
         Part("flash", "program", len(plan.pte)),
         Part("ram", "planned memory", sum(pools.planned) + own_buffers(plan.contents)),
         Part("ram", "method", pools.method + pools.temporary),
-        Part("ram", "static (estimate)", RUNTIME_RAM + registry),
-        Part("ram", "stack", plan.board.stack),
+        Part("ram", "static (estimate)", static + registry),
+        Part("ram", "stack", board.stack),
     )

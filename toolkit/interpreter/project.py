@@ -5,24 +5,20 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import jinja2
-
 from toolkit import __version__
 from toolkit.interpreter.contents import Boundary, Contents
 from toolkit.interpreter.installation import RELEASE
 from toolkit.interpreter.planner import KERNELS, InterpreterPlan, own_buffers
 from toolkit.interpreter.pools import abi_of
-from toolkit.program.schema import SCALAR_TYPES
 from toolkit.rendering import write_project
 from toolkit.rendering.names import safe_text
-from toolkit.rendering.renderer import C_TYPES
+from toolkit.rendering.renderer import C_TYPES, template_environment
 from toolkit.resources import resource
 
 ENGINE = "executorch"
 """What a project's manifest says of its engine."""
 
 _PER_ROW = 18
-_SCALAR_NUMBERS = {dtype: number for number, dtype in SCALAR_TYPES.items()}
 
 
 def render_interpreter(plan: InterpreterPlan, folder: Path) -> None:
@@ -31,8 +27,12 @@ def render_interpreter(plan: InterpreterPlan, folder: Path) -> None:
     Raises:
         DeployError: the folder holds something else, or cannot be written.
     """
-    about = {"board": plan.board.name, "engine": ENGINE, "operators": list(plan.contents.operators)}
-    write_project(contents_of_project(plan), folder, about)
+    write_project(contents_of_project(plan), folder, {"board": plan.board.name, **manifest(plan)})
+
+
+def manifest(plan: InterpreterPlan) -> dict[str, Any]:
+    """What building needs to know of a project with the interpreter."""
+    return {"engine": ENGINE, "operators": list(plan.contents.operators)}
 
 
 def contents_of_project(plan: InterpreterPlan) -> dict[str, bytes]:
@@ -43,21 +43,14 @@ def contents_of_project(plan: InterpreterPlan) -> dict[str, bytes]:
 def _texts(plan: InterpreterPlan) -> dict[str, bytes]:
     """Files made from templates, by path in the project."""
     firmware = resource("firmware")
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(firmware),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+    environment = template_environment()
     targets = {"model.h": "templates/model.h.j2"}
     for folder in (f"engines/{ENGINE}/templates", f"engines/{ENGINE}/ports/{plan.board.port}"):
         targets |= {path.stem: f"{folder}/{path.name}" for path in (firmware / folder).glob("*.j2")}
     for path in (firmware / "ports" / plan.board.port).glob("*.j2"):
         if path.stem not in targets:
             targets[f"port/{path.stem}"] = f"ports/{plan.board.port}/{path.name}"
-    context = _context(plan)
+    context = template_context(plan)
     return {target: environment.get_template(template).render(context).encode() for target, template in targets.items()}
 
 
@@ -83,7 +76,8 @@ def _copies(plan: InterpreterPlan) -> dict[str, bytes]:
     return files
 
 
-def _context(plan: InterpreterPlan) -> dict[str, Any]:
+def template_context(plan: InterpreterPlan) -> dict[str, Any]:
+    """What the templates of the engine say of a plan."""
     contents = plan.contents
     faces = {
         side: [_face(tensor, f"{side}_{position}") for position, tensor in enumerate(tensors)]
@@ -133,13 +127,9 @@ def _face(tensor: Boundary, symbol: str) -> dict[str, Any]:
         "symbol": symbol,
         "type": f"MODEL_{tensor.dtype.name}",
         "c_type": C_TYPES[tensor.dtype],
-        "scalar_type": _SCALAR_NUMBERS[tensor.dtype],
         "rank": len(tensor.shape),
         # Of a single value there is nothing to say, and C has no empty arrays.
         "dims": list(tensor.physical_shape) or [1],
-        "sizes": list(tensor.shape) or [1],
-        "dim_order": list(tensor.dim_order) or [0],
-        "strides": list(tensor.strides) or [1],
         "size": tensor.size,
         "bytes": tensor.nbytes,
         "planned": tensor.memory is not None,

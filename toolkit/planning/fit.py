@@ -22,15 +22,19 @@ class Part:
 def parts(plan: Plan) -> tuple[Part, ...]:
     """What takes how much of the board's flash and RAM; code and static data are the board file's estimates."""
     board = plan.board
-    heap = (Part("ram", "heap, other stacks", board.reserved_heap),) if board.reserved_heap else ()
     return (
         Part("flash", "code (estimate)", board.reserved_flash),
         Part("flash", "constants", plan.constant_bytes),
         Part("ram", "arena", plan.arena),
         Part("ram", "static (estimate)", board.reserved_ram - board.reserved_heap),
-        *heap,
+        *heap_part(board),
         Part("ram", "stack", board.stack),
     )
+
+
+def heap_part(board: Board) -> tuple[Part, ...]:
+    """What a core's heap and other stacks take, where there are any."""
+    return (Part("ram", "heap, other stacks", board.reserved_heap),) if board.reserved_heap else ()
 
 
 def check_fit(plan: Plan) -> None:

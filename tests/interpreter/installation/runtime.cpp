@@ -24,11 +24,10 @@ constexpr uint32_t kLargestRegistry = 24;
 alignas(Kernel) uint8_t registered_kernels_data[kLargestRegistry * sizeof(Kernel)];
 uint32_t registered;
 PalImpl platform;
-alignas(etensor::TensorImpl) uint8_t place_of_input[sizeof(etensor::TensorImpl)];
-alignas(etensor::TensorImpl) uint8_t place_of_output[sizeof(etensor::TensorImpl)];
-EValue* output;
+alignas(etensor::TensorImpl) uint8_t place_of_tensor[sizeof(etensor::TensorImpl)];
 alignas(EValue) uint8_t place_of_value[sizeof(EValue)];
-etensor::TensorImpl* input;
+EValue* value;
+bool input_set;
 int32_t one = 1;
 uint8_t first_axis;
 
@@ -106,14 +105,15 @@ Result<Method> Program::load_method(const char* name, MemoryManager* memory, Eve
     if (memory->method_allocator()->allocate(64) == nullptr) {
         return Error::MemoryAllocationFailed;
     }
-    // The models of the tests give one tensor, at the beginning of their first memory.
+    // The models of the tests take one tensor and give one, both at the beginning of their first memory.
     Result<void*> place = memory->planned_memory()->get_offset_address(0, 0, sizeof(float));
     if (!place.ok()) {
         return place.error();
     }
-    auto* tensor = new (place_of_output)
+    auto* tensor = new (place_of_tensor)
         etensor::TensorImpl(etensor::ScalarType::Float, 1, &one, *place, &first_axis, &one);
-    output = new (place_of_value) EValue(etensor::Tensor(tensor));
+    value = new (place_of_value) EValue(etensor::Tensor(tensor));
+    input_set = false;
     return Method(this, memory, tracer, memory->temp_allocator());
 }
 
@@ -131,11 +131,16 @@ etensor::TensorImpl::TensorImpl(ScalarType type, ssize_t dim, SizesType* sizes, 
       shape_dynamism_(dynamism),
       device_(device_type, device_index) {}
 
-Error Method::set_input(const EValue& value, size_t index) {
-    if (index != 0 || !value.isTensor()) {
+const EValue& Method::get_input(size_t) const {
+    return *value;
+}
+
+Error Method::set_input(const EValue& given, size_t index) {
+    if (index != 0 || !given.isTensor() ||
+        given.toTensor().const_data_ptr() != value->toTensor().const_data_ptr()) {
         return Error::InvalidArgument;
     }
-    input = new (place_of_input) etensor::TensorImpl(*value.toTensor().unsafeGetTensorImpl());
+    input_set = true;
     return Error::Ok;
 }
 
@@ -144,12 +149,15 @@ Error Method::set_output_data_ptr(void*, size_t, size_t) {
 }
 
 const EValue& Method::get_output(size_t) const {
-    return *output;
+    return *value;
 }
 
 Error Method::execute() {
+    if (!input_set) {
+        return Error::InvalidState;
+    }
     float first;
-    std::memcpy(&first, input->data(), sizeof first);
+    std::memcpy(&first, value->toTensor().const_data_ptr(), sizeof first);
     const int what = static_cast<int>(first);
     ET_CHECK_MSG(what != 256, "a failed check");
     if (what == 257) {
@@ -159,7 +167,7 @@ Error Method::execute() {
         return static_cast<Error>(what);
     }
     const float count = static_cast<float>(registered);
-    std::memcpy(output->toTensor().mutable_data_ptr<float>(), &count, sizeof count);
+    std::memcpy(value->toTensor().mutable_data_ptr<float>(), &count, sizeof count);
     return Error::Ok;
 }
 

@@ -104,26 +104,37 @@ void* refuse(size_t) {
     return nullptr;
 }
 
-// Tells ExecuTorch where its bytes are. It wants to see every input once; the planned ones stay where they
-// are.
-et::Error hand_over(const program_tensor& tensor, size_t index) {
-    et::etensor::TensorImpl description(static_cast<executorch::aten::ScalarType>(tensor.scalar_type),
-                                        tensor.rank, const_cast<int32_t*>(tensor.sizes), tensor.data,
-                                        const_cast<uint8_t*>(tensor.dim_order),
-                                        const_cast<int32_t*>(tensor.strides));
-    return method.get()->set_input(executorch::aten::Tensor(&description), index);
+bool lies_where_it_should(const program_tensor& tensor, const et::EValue& value) {
+    return value.isTensor() && value.toTensor().const_data_ptr() == tensor.data;
 }
 
-bool lies_where_it_should(const program_tensor& tensor, size_t index) {
-    const et::EValue& value = method.get()->get_output(index);
-    return value.isTensor() && value.toTensor().const_data_ptr() == tensor.data;
+// ExecuTorch's own description of an input. One of our own would need a constructor whose name for the linker
+// has an int32_t in it: int for some compilers, long for others, and ExecuTorch may be built by another one.
+const et::EValue& own_input(size_t index) {
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wdeprecated-declarations"
+    return method.get()->get_input(index);
+#pragma GCC diagnostic pop
+}
+
+// It wants to see every input once; the planned ones stay where they are.
+int32_t hand_over(const program_tensor& tensor, size_t index) {
+    const et::EValue& value = own_input(index);
+    if (value.isTensor() && !tensor.planned) {
+        value.toTensor().unsafeGetTensorImpl()->set_data(tensor.data);
+    }
+    if (!lies_where_it_should(tensor, value)) {
+        return status_of(kElsewhere, et::Error::Internal);
+    }
+    const et::Error error = method.get()->set_input(value, index);
+    return error == et::Error::Ok ? 0 : status_of(kInput, error);
 }
 
 int32_t hand_over_all() {
     for (size_t i = 0; i < PROGRAM_INPUTS; ++i) {
-        const et::Error error = hand_over(program_inputs[i], i);
-        if (error != et::Error::Ok) {
-            return status_of(kInput, error);
+        const int32_t status = hand_over(program_inputs[i], i);
+        if (status != 0) {
+            return status;
         }
     }
     for (size_t i = 0; i < PROGRAM_OUTPUTS; ++i) {
@@ -134,7 +145,7 @@ int32_t hand_over_all() {
                 return status_of(kOutput, error);
             }
         }
-        if (!lies_where_it_should(tensor, i)) {
+        if (!lies_where_it_should(tensor, method.get()->get_output(i))) {
             return status_of(kElsewhere, et::Error::Internal);
         }
     }

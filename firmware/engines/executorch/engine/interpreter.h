@@ -14,7 +14,7 @@ enum Stage : uint8_t {
     kInput = 3,      // handing over an input's memory
     kOutput = 4,     // handing over an output's memory
     kRun = 5,        // running the method
-    kElsewhere = 6,  // an output lies elsewhere than the program said
+    kElsewhere = 6,  // an input or output lies elsewhere than the program said
     kStopped = 7,    // ExecuTorch gave up: one of its own checks failed
 };
 
