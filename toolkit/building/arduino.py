@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from toolkit.board import Board
@@ -38,6 +39,19 @@ def ide_hint(project: Path, board: Board) -> str:
         f"The sketch is ready. In the Arduino IDE: open {project / project.name}.ino, install {title!r} in the boards "
         "manager, choose board and port, upload; then `deploy run PORT` talks to it. Or put arduino-cli on PATH (or "
         "name it by ARDUINO_CLI) and run this again. With --virtual it is verified without hardware."
+    )
+
+
+def properties_hint(properties: Mapping[str, str]) -> str:
+    """How a person goes on from a rendered sketch that needs properties of its core's build recipes."""
+    lines = [f"    {name}={value}" for name, value in properties.items()]
+    return "\n  ".join(
+        [
+            "The sketch is ready. Put arduino-cli on PATH (or name it by ARDUINO_CLI) and run this again. The Arduino",
+            "IDE does not link it by itself; it reads these lines from a platform.local.txt beside the core's own:",
+            *lines,
+            "With --virtual it is verified without hardware.",
+        ]
     )
 
 

@@ -6,7 +6,7 @@ import json
 import os
 import shutil
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -34,15 +34,23 @@ def device_elf(project: Path) -> Path:
     return project / "build" / "device" / f"{project.name}.ino.elf"
 
 
-def compile_sketch(cli: Path, project: Path, arduino: Arduino) -> Path:
+def compile_sketch(cli: Path, project: Path, arduino: Arduino, properties: Mapping[str, str]) -> Path:
     """Compile a sketch folder; the executable, with the other formats beside it.
+
+    Args:
+        cli: arduino-cli.
+        project: the folder.
+        arduino: says which board.
+        properties: of the core's build recipes, which take the place of those in its `platform.txt`.
 
     Raises:
         ToolError: the board's core is not installed.
         BuildError: the compiler refused the sketch, or it is larger than the core's boards.txt allows.
     """
     folder = device_elf(project).parent
-    words = ["compile", "--fqbn", arduino.fqbn, "--output-dir", str(folder), str(project)]
+    words = ["compile", "--fqbn", arduino.fqbn]
+    words += [word for name, value in properties.items() for word in ("--build-property", f"{name}={value}")]
+    words += ["--output-dir", str(folder), str(project)]
     answer, failed = call(cli, words)
     if failed:
         raise _refusal(answer, project, arduino)

@@ -9,12 +9,19 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.board import Board
-from toolkit.building.arduino import core_folder, ide_hint, require_sketch, sketch_definitions, virtual_tree
+from toolkit.building.arduino import (
+    core_folder,
+    ide_hint,
+    properties_hint,
+    require_sketch,
+    sketch_definitions,
+    virtual_tree,
+)
 from toolkit.building.arduino_cli import compile_sketch, device_elf, find_arduino_cli
 from toolkit.building.cmsis_nn import CmsisNn, require_cmsis_nn
 from toolkit.building.image import Image, read_image
@@ -53,36 +60,56 @@ def build(
         BuildError: configuring, compiling or linking failed; the message holds the tool's last lines.
     """
     if board.arduino is not None:
-        return _build_sketch(project, board, progress)
+        return build_sketch(project, board, progress=progress)
     require_project(project)
     definitions = _libraries(board, sanitize, _rendered(project), cmsis_nn, progress)
     progress("compiling the runner")
     return build_runner(project, board, definitions, sanitize=sanitize)
 
 
-def _build_sketch(project: Path, board: Board, progress: Callable[[str], None]) -> Image:
-    """Compile a sketch folder as it is."""
+def build_sketch(
+    project: Path,
+    board: Board,
+    *,
+    definitions: Sequence[str] = (),
+    properties: Mapping[str, str] | None = None,
+    progress: Callable[[str], None] = lambda _: None,
+) -> Image:
+    """Compile a sketch folder as it is.
+
+    Args:
+        project: its folder.
+        board: the board it was rendered for, or its virtual twin.
+        definitions: of CMake, for a virtual board, besides those of the sketch and the board.
+        properties: of the build recipes of a real board's core.
+        progress: told what is being done, a few words at a time.
+
+    Raises:
+        ToolError: a tool, or the board's core, is missing.
+        BuildError: compiling or linking failed.
+    """
     require_sketch(project)
     if board.emulator is None:
-        return _build_for_device(project, board, progress)
+        return _build_for_device(project, board, properties or {}, progress)
     progress("compiling the sketch")
-    _cmake_build(
-        core_folder(), virtual_tree(project), [*_compiler(board), *sketch_definitions(project.resolve(), board)]
-    )
+    about_sketch = sketch_definitions(project.resolve(), board)
+    _cmake_build(core_folder(), virtual_tree(project), [*_compiler(board), *about_sketch, *definitions])
     return built_image(project, board)
 
 
-def _build_for_device(project: Path, board: Board, progress: Callable[[str], None]) -> Image:
+def _build_for_device(
+    project: Path, board: Board, properties: Mapping[str, str], progress: Callable[[str], None]
+) -> Image:
     """Compile a sketch with the board's own core."""
     cli = find_arduino_cli()
     if cli is None or board.arduino is None:
         raise ToolError(
             f"arduino-cli is not installed; it compiles for {board.title}",
             where=str(project),
-            hint=ide_hint(project, board),
+            hint=properties_hint(properties) if properties else ide_hint(project, board),
         )
     progress("compiling the sketch with arduino-cli")
-    compile_sketch(cli, project, board.arduino)
+    compile_sketch(cli, project, board.arduino, properties)
     return built_image(project, board)
 
 

@@ -286,6 +286,7 @@ def render_command(**words: Any) -> None:
     type=click.Choice(["float", "int8"]),
     help="What the sketch writes and reads: values, or quantised numbers.  [default: what the model takes]",
 )
+@engine_options
 @calibration_option
 def sketch_command(**words: Any) -> None:
     """Write a model as a sketch folder for the Arduino IDE. An .ino that you changed is kept."""

@@ -84,7 +84,7 @@ def deploy(words: Words) -> int:
         lowered = _without_labels(lowered)
     if setup:
         project = interpreting.project_folder(words.out, lowered.name, chosen)
-        interpreting.render(setup, project, stages)
+        interpreting.render(setup, project, stages, lowered.class_names)
     else:
         project = project_folder(words.out, lowered.name, chosen)
         job.render_project(planned, project, stages, lowered.class_names)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from pathlib import Path
 
 from toolkit.board import Board
@@ -18,11 +19,14 @@ from toolkit.interpreter import (
     is_interpreted,
     make_interpreter_plan,
     render_interpreter,
+    render_interpreter_sketch,
     require_installation,
 )
 from toolkit.planning.cmsis_nn import compiled_isa, quirk_of
 from toolkit.program import Program
+from toolkit.rendering.face import Numbers
 from toolkit.rendering.names import safe_text
+from toolkit.rendering.sketch import Rendered
 
 OWN_ENGINE = "deploy"
 
@@ -35,6 +39,7 @@ def check_words(
     kernels: str = "auto",
     cmsis_nn: str | None = None,
     layers: bool = False,
+    library: bool = False,
 ) -> None:
     """Raise a UsageError when words are given that the engine has no use for."""
     if engine == OWN_ENGINE:
@@ -47,6 +52,11 @@ def check_words(
         raise UsageError(
             "the interpreter's kernels are those that ExecuTorch was built with",
             hint="Leave out --kernels and --cmsis-nn.",
+        )
+    if library:
+        raise UsageError(
+            "an Arduino library cannot bring ExecuTorch along: what compiles it has to be told where that is",
+            hint=f"Leave out --library, or --engine {ENGINE}.",
         )
     if layers:
         raise UsageError(
@@ -97,10 +107,27 @@ def plan(
     return planned
 
 
-def render(planned: InterpreterPlan, folder: Path, stages: Stages) -> None:
+def render(planned: InterpreterPlan, folder: Path, stages: Stages, class_names: Sequence[str] = ()) -> None:
+    if planned.board.arduino is not None:
+        render_arduino(planned, folder, stages, class_names=class_names)
+        return
     with stages.stage("render") as stage:
         render_interpreter(planned, folder)
         stage.detail = str(folder)
+
+
+def render_arduino(
+    planned: InterpreterPlan,
+    folder: Path,
+    stages: Stages,
+    *,
+    class_names: Sequence[str] = (),
+    numbers: Numbers = Numbers.PROGRAM,
+) -> Rendered:
+    with stages.stage("render") as stage:
+        rendered = render_interpreter_sketch(planned, folder, labels=class_names, numbers=numbers)
+        stage.detail = job.rendered_detail(rendered)
+    return rendered
 
 
 def rendered(
@@ -116,7 +143,7 @@ def rendered(
     lowered = job.lower(spec, board, stages, random_calibration=random_calibration, evaluate=False)
     planned = plan(lowered, board, stages, executorch)
     folder = project_folder(out, lowered.name, board)
-    render(planned, folder, stages)
+    render(planned, folder, stages, lowered.class_names)
     return folder
 
 

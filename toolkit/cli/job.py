@@ -165,8 +165,14 @@ def render_arduino(
 ) -> Rendered:
     with stages.stage("render") as stage:
         rendered = render_sketch(planned, folder, form=form, labels=class_names, numbers=numbers)
-        stage.detail = f"{folder}, your {rendered.sketch.name} kept" if rendered.kept else str(folder)
+        stage.detail = rendered_detail(rendered)
     return rendered
+
+
+def rendered_detail(rendered: Rendered) -> str:
+    """Where a sketch was written, and whether the user's own was kept."""
+    kept = f", your {rendered.sketch.name} kept" if rendered.kept else ""
+    return f"{rendered.folder}{kept}"
 
 
 def build_image(

@@ -13,6 +13,7 @@ from toolkit.interpreter.installation import (
 )
 from toolkit.interpreter.planner import InterpreterPlan, make_interpreter_plan, verifiable
 from toolkit.interpreter.project import ENGINE, render_interpreter
+from toolkit.interpreter.sketch import render_interpreter_sketch
 
 __all__ = [
     "ENGINE",
@@ -25,6 +26,7 @@ __all__ = [
     "make_interpreter_plan",
     "read_installation",
     "render_interpreter",
+    "render_interpreter_sketch",
     "require_installation",
     "verifiable",
 ]

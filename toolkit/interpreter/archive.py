@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,26 +54,32 @@ def members(library: bytes) -> Iterator[bytes]:
 
 
 def registered_operators(path: Path) -> frozenset[str]:
-    """Full names of the operators that a static library, or an executable, registers when a program starts.
+    """Full names of the operators that a static library registers when a program starts.
 
     They are the strings in what is loaded; debug information is left aside.
     """
-    data = path.read_bytes()
-    files = members(data) if data.startswith(_MAGIC) else [data]
     names: set[bytes] = set()
-    for file in files:
+    for file in members(path.read_bytes()):
         if _OPERATOR.search(file):
-            names.update(_names_in(file))
+            names.update(name for data in _loaded(file) for name in _OPERATOR.findall(b"\0" + data))
     return frozenset(name.decode("ascii") for name in names)
 
 
-def _names_in(file: bytes) -> Iterator[bytes]:
+def left_out(executable: Path, operators: Iterable[str]) -> tuple[str, ...]:
+    """Those of the operators, sorted, that an executable does not register.
+
+    A linker script may put strings behind code, so where a name begins cannot be seen there: only where it ends.
+    """
+    loaded = tuple(_loaded(executable.read_bytes()))
+    return tuple(sorted(name for name in set(operators) if not any(name.encode() + b"\0" in data for data in loaded)))
+
+
+def _loaded(file: bytes) -> Iterator[bytes]:
+    """The sections of an object file or an executable that a board holds; nothing when it is neither."""
     try:
-        elf = ELFFile(io.BytesIO(file))
-        for section in elf.iter_sections():
-            # A linker script may put strings and code together.
+        for section in ELFFile(io.BytesIO(file)).iter_sections():
             if section["sh_flags"] & SH_FLAGS.SHF_ALLOC and section["sh_type"] == "SHT_PROGBITS":
-                yield from _OPERATOR.findall(b"\0" + section.data())
+                yield section.data()
     except ELFError:
         return
 

@@ -8,13 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from toolkit.board import Board
-from toolkit.building.builder import build_runner, require_project
+from toolkit.building.arduino import require_sketch
+from toolkit.building.builder import build_runner, build_sketch, require_project
 from toolkit.building.image import Image
 from toolkit.errors import BuildError
-from toolkit.interpreter.archive import registered_operators
+from toolkit.interpreter.archive import left_out
+from toolkit.interpreter.arduino import LINKING, build_properties
 from toolkit.interpreter.installation import require_installation
 from toolkit.interpreter.project import ENGINE
 from toolkit.rendering import MANIFEST
+
+_MODULE = "see engine/executorch.cmake"
 
 
 def is_interpreted(project: Path) -> bool:
@@ -33,7 +37,7 @@ def build_interpreter(
     """Build a rendered project with the stock interpreter.
 
     Args:
-        project: folder that `render_interpreter` wrote.
+        project: folder that `render_interpreter` or `render_interpreter_sketch` wrote.
         board: the board it was rendered for.
         executorch: where ExecuTorch is installed; None for EXECUTORCH_PATH.
         sanitize: with address and undefined-behaviour sanitizers (board `host`).
@@ -44,23 +48,31 @@ def build_interpreter(
         PlanError: the installation does not register an operator of the program.
         BuildError: configuring, compiling or linking failed, or the image lacks an operator after all.
     """
-    require_project(project)
+    core = board.arduino is not None and board.emulator is None
+    if board.arduino is None:
+        require_project(project)
+    else:
+        require_sketch(project)
     operators = _operators(project)
     progress("looking at the installed ExecuTorch")
     installation = require_installation(executorch, board, operators)
     libraries = installation.libraries_for(operators)
-    progress("compiling the runner")
     definitions = [
         f"-DEXECUTORCH_PATH={installation.path}",
         f"-DEXECUTORCH_OPERATOR_LIBRARIES={';'.join(libraries)}",
     ]
-    image = build_runner(project, board, definitions, sanitize=sanitize)
-    missing = sorted(set(operators) - registered_operators(image.elf))
+    if board.arduino is None:
+        progress("compiling the runner")
+        image = build_runner(project, board, definitions, sanitize=sanitize)
+    else:
+        properties = build_properties(installation, libraries, board.arduino)
+        image = build_sketch(project, board, definitions=definitions, properties=properties, progress=progress)
+    missing = left_out(image.elf, operators)
     if missing:
         raise BuildError(
             f"the linker left out what registers {', '.join(missing)}",
             where=str(image.elf),
-            hint=f"Link {', '.join(libraries)} as a whole: see engine/executorch.cmake in the project.",
+            hint=f"Link {', '.join(libraries)} as a whole: {'the core has to take ' + LINKING if core else _MODULE}.",
         )
     return image
 

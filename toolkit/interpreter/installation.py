@@ -10,6 +10,7 @@ from pathlib import Path
 from toolkit.board import Board
 from toolkit.errors import PlanError, ToolError
 from toolkit.interpreter.archive import Target, registered_operators, registry_bytes, target_of
+from toolkit.resources import resource
 
 VARIABLE = "EXECUTORCH_PATH"
 RELEASE = "1.5"
@@ -56,12 +57,14 @@ class Installation:
         target: what it was built for.
         libraries: those that register operators.
         registry: bytes of the runtime's table of kernels, in RAM; None when that is not known.
+        archives: all static libraries.
     """
 
     path: Path
     target: Target
     libraries: tuple[OperatorLibrary, ...]
     registry: int | None
+    archives: tuple[Path, ...]
 
     def libraries_for(self, operators: Sequence[str]) -> tuple[str, ...]:
         """Names of the fewest, smallest libraries that register all these operators.
@@ -169,10 +172,11 @@ def read_installation(path: Path, board: Board) -> Installation:
         raise ToolError("the library holds no object files", where=str(core), hint=hint)
     _check_target(target, board, core, hint)
     libraries = []
-    for file in sorted(library_folder.glob("lib*.a")):
+    archives = tuple(sorted(library_folder.glob("lib*.a")))
+    for file in archives:
         if operators := registered_operators(file):
             libraries.append(OperatorLibrary(file.stem.removeprefix("lib"), operators))
-    return Installation(path, target, tuple(libraries), registry_bytes(core))
+    return Installation(path, target, tuple(libraries), registry_bytes(core), archives)
 
 
 def _check_target(target: Target, board: Board, core: Path, hint: str) -> None:
@@ -207,8 +211,10 @@ def how_to_build(board: Board, operators: Sequence[str]) -> str:
     ]
     if board.toolchain != "host":
         flags = " ".join(board.flags)
+        # A sketch folder has no room for a toolchain file.
+        folder = "PROJECT/cmake" if board.arduino is None else str(resource("cmake"))
         options = [
-            "-DCMAKE_TOOLCHAIN_FILE=PROJECT/cmake/arm-none-eabi.cmake",
+            f"-DCMAKE_TOOLCHAIN_FILE={folder}/arm-none-eabi.cmake",
             "-DEXECUTORCH_BUILD_ARM_BAREMETAL=ON",
             f'-DCMAKE_C_FLAGS="{flags}" -DCMAKE_CXX_FLAGS="{flags}"',
             *options,

@@ -5,14 +5,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import Enum
+from typing import Protocol
 
 import numpy as np
 
 from toolkit.errors import ModelError
 from toolkit.planning.types import Plan
-from toolkit.program.types import Dequantize, DType, Quantize, Tensor
+from toolkit.program.types import Dequantize, DType, Quantize
 from toolkit.rendering.calls import c_float
 from toolkit.rendering.renderer import C_TYPES
+
+
+class Value(Protocol):
+    """What a program takes or gives: element type, elements, and sizes in the order of memory."""
+
+    @property
+    def dtype(self) -> DType: ...
+    @property
+    def size(self) -> int: ...
+    @property
+    def physical_shape(self) -> tuple[int, ...]: ...
 
 
 class Numbers(Enum):
@@ -71,21 +83,54 @@ def face_of(plan: Plan, numbers: Numbers, labels: Sequence[str]) -> Face:
     inputs, outputs = [], []
     skipped: list[int] = []
     for index, id in enumerate(plan.inputs):
-        name = "input" if len(plan.inputs) == 1 else f"input{index}"
+        name = _name("input", index, len(plan.inputs))
         step = _only_reader(plan, id) if numbers is Numbers.INT8 else None
         inputs.append(_input(plan, id, name, index, step))
         skipped += [] if step is None else [step]
     for index, id in enumerate(plan.outputs):
-        name = "output" if len(plan.outputs) == 1 else f"output{index}"
+        name = _name("output", index, len(plan.outputs))
         step = _writer(plan, id) if numbers is Numbers.INT8 else None
         outputs.append(_output(plan, id, name, index, step))
         skipped += [] if step is None else [step]
+    return _face(plan.model, inputs, outputs, skipped, numbers, labels)
+
+
+def plain_face(
+    model: str, inputs: Sequence[Value], outputs: Sequence[Value], numbers: Numbers, labels: Sequence[str]
+) -> Face:
+    """The face of a program that is run as a whole: its inputs and outputs as they are.
+
+    Raises:
+        ModelError: the model does not have the numbers that are asked for.
+    """
+    return _face(
+        model,
+        [_plain_input(value, _name("input", index, len(inputs)), index) for index, value in enumerate(inputs)],
+        [_plain_output(value, _name("output", index, len(outputs)), index) for index, value in enumerate(outputs)],
+        [],
+        numbers,
+        labels,
+    )
+
+
+def _name(side: str, index: int, count: int) -> str:
+    return side if count == 1 else f"{side}{index}"
+
+
+def _face(
+    model: str,
+    inputs: Sequence[FaceTensor],
+    outputs: Sequence[FaceTensor],
+    skipped: Sequence[int],
+    numbers: Numbers,
+    labels: Sequence[str],
+) -> Face:
     wanted = {Numbers.FLOAT: "float", Numbers.INT8: "int8_t"}.get(numbers)
     for tensor in inputs:
         if wanted is not None and tensor.c_type != wanted:
             raise ModelError(
                 f"`{tensor.name}` cannot be {wanted}: the program takes {tensor.c_type}",
-                where=plan.model,
+                where=model,
                 hint="Leave --input-type away, or export the model with inputs of that type.",
             )
     names = tuple(c_string(label) for label in labels)
@@ -115,9 +160,7 @@ def _writer(plan: Plan, id: int) -> int | None:
 def _input(plan: Plan, id: int, name: str, index: int, step: int | None) -> FaceTensor:
     """The input itself; or, given the step that quantises it, what that step writes."""
     if step is None:
-        tensor = plan.tensor(id)
-        place = f"static_cast<{C_TYPES[tensor.dtype]}*>(model_input({index}))"
-        return _face_tensor(tensor, name, place, writable=True)
+        return _plain_input(plan.tensor(id), name, index)
     op = plan.steps[step].operator
     assert isinstance(op, Quantize)
     inverse = c_float(float(np.float32(1.0 / op.scale)))
@@ -137,9 +180,7 @@ def _input(plan: Plan, id: int, name: str, index: int, step: int | None) -> Face
 def _output(plan: Plan, id: int, name: str, index: int, step: int | None) -> FaceTensor:
     """The output itself; or, given the step that makes it float, what that step reads."""
     if step is None:
-        tensor = plan.tensor(id)
-        place = f"static_cast<const {C_TYPES[tensor.dtype]}*>(model_output({index}))"
-        return _face_tensor(tensor, name, place, writable=False)
+        return _plain_output(plan.tensor(id), name, index)
     op = plan.steps[step].operator
     assert isinstance(op, Dequantize)
     made = next(position for position, other in enumerate(plan.steps) if other.operator.output == op.input)
@@ -148,7 +189,17 @@ def _output(plan: Plan, id: int, name: str, index: int, step: int | None) -> Fac
     return replace(quantised, scale=c_float(op.scale), zero_point=op.zero_point)
 
 
-def _face_tensor(tensor: Tensor, name: str, place: str, *, writable: bool) -> FaceTensor:
+def _plain_input(value: Value, name: str, index: int) -> FaceTensor:
+    place = f"static_cast<{C_TYPES[value.dtype]}*>(model_input({index}))"
+    return _face_tensor(value, name, place, writable=True)
+
+
+def _plain_output(value: Value, name: str, index: int) -> FaceTensor:
+    place = f"static_cast<const {C_TYPES[value.dtype]}*>(model_output({index}))"
+    return _face_tensor(value, name, place, writable=False)
+
+
+def _face_tensor(tensor: Value, name: str, place: str, *, writable: bool) -> FaceTensor:
     return FaceTensor(
         name=name,
         struct=name.capitalize(),
@@ -160,7 +211,7 @@ def _face_tensor(tensor: Tensor, name: str, place: str, *, writable: bool) -> Fa
     )
 
 
-def _type(tensor: Tensor) -> str:
+def _type(tensor: Value) -> str:
     shape = " x ".join(map(str, tensor.physical_shape))
     return f"{'float' if tensor.dtype is DType.FLOAT32 else tensor.dtype.name.lower()}, {shape} in memory"
 

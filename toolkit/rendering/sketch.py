@@ -7,7 +7,7 @@ import json
 import re
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from toolkit.resources import resource
 INTERNAL = "src/internal"
 """Where everything lies that a sketch does not include itself: one folder, so that files find each other."""
 
+_TEMPLATES = "ports/arduino"
 _MODEL = ("model.cpp", "model.h", "model_data.c", "model_data.h")
 _RUNTIME = ("frame.cpp", "frame.h", "port.h", "server.cpp", "server.h", "stack.cpp", "stack.h")
 _ZIP_TIME = (1980, 1, 1, 0, 0, 0)
@@ -36,6 +37,23 @@ class Form(Enum):
 
     SKETCH = "sketch"
     LIBRARY = "library"
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """What an engine puts into a sketch.
+
+    Attributes:
+        board: what the sketch is for.
+        context: what the templates say of the model.
+        files: the model and what computes it, by name in `src/internal`.
+        about: what the manifest says of the engine.
+    """
+
+    board: Board
+    context: Mapping[str, Any]
+    files: Mapping[str, bytes]
+    about: Mapping[str, Any] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,17 +94,27 @@ def render_sketch(
         UsageError: the board is none that Arduino knows, or the folder's name is none Arduino takes.
         DeployError: the folder holds something else, or cannot be written.
     """
-    name = _checked_name(folder)
     require_arduino(plan.board)
     if plan.regions != Regions():
         raise UsageError(
             "in a sketch, kernels and weights stay where the board's core puts them", hint="Leave --place ram away."
         )
-    face = face_of(plan, numbers, labels)
+    return write_sketch(_inside(plan), face_of(plan, numbers, labels), folder, form)
+
+
+def write_sketch(inside: Inside, face: Face, folder: Path, form: Form = Form.SKETCH) -> Rendered:
+    """Write what an engine puts into a sketch, and everything around it that is the same for every engine.
+
+    Raises:
+        UsageError: the board is none that Arduino knows, or the folder's name is none Arduino takes.
+        DeployError: the folder holds something else, or cannot be written.
+    """
+    name = _checked_name(folder)
+    require_arduino(inside.board)
     example = f"examples/{name}/{name}.ino" if form is Form.LIBRARY else f"{name}.ino"
-    files, sketch = _files(plan, face, name, form)
+    files, sketch = _files(inside, face, name, form)
     ours = _hash_of_last_sketch(folder)
-    about = {"board": plan.board.name, "sketch_sha256": hashlib.sha256(sketch).hexdigest()}
+    about = {"board": inside.board.name, **inside.about, "sketch_sha256": hashlib.sha256(sketch).hexdigest()}
     write_project(files, folder, about)
     path, kept = _write_sketch(folder / example, sketch, ours)
     archive = _write_archive(folder, files | {example: sketch}) if form is Form.LIBRARY else None
@@ -112,38 +140,47 @@ def _checked_name(folder: Path) -> str:
     return name
 
 
-def _files(plan: Plan, face: Face, name: str, form: Form) -> tuple[dict[str, bytes], bytes]:
-    """All files but the sketch by path, and the sketch."""
+def _inside(plan: Plan) -> Inside:
+    """The model as C++, and our kernels."""
+    context = template_context(plan)
+    firmware = resource("firmware")
+    kernels = [*(firmware / "kernels" / "include").iterdir(), *(firmware / "kernels" / "source").iterdir()]
+    copies = sorted(path for path in kernels if path.suffix in (".c", ".h", ".S") and path.name != "prefix.h")
+    files = {path.name: (_KERNEL_HEADING if path.suffix == ".c" else b"") + path.read_bytes() for path in copies}
+    return Inside(plan.board, context, filled({name: f"templates/{name}.j2" for name in _MODEL}, context) | files)
+
+
+def filled(templates: Mapping[str, str], context: Mapping[str, Any]) -> dict[str, bytes]:
+    """Files made from templates.
+
+    Args:
+        templates: path in `firmware` by name of the file.
+        context: what they say.
+    """
     environment = template_environment()
+    return {name: environment.get_template(path).render(context).encode() for name, path in templates.items()}
+
+
+def _files(inside: Inside, face: Face, name: str, form: Form) -> tuple[dict[str, bytes], bytes]:
+    """All files but the sketch by path, and the sketch."""
     header = f"{re.sub(r'[^A-Za-z0-9_]', '_', name)}.h"
     include = f"<{header}>" if form is Form.LIBRARY else f'"src/{header}"'
-    context = template_context(plan) | {"face": _words(face, header, include, name)}
-
-    def fill(template: str) -> bytes:
-        return environment.get_template(template).render(context).encode()
-
-    files = {f"{INTERNAL}/{target}": fill(f"templates/{target}.j2") for target in _MODEL}
-    files[f"src/{header}"] = fill("ports/arduino/face.h.j2")
-    files[f"{INTERNAL}/face.cpp"] = fill("ports/arduino/face.cpp.j2")
-    if form is Form.LIBRARY:
-        files |= {target: fill(f"ports/arduino/{target}.j2") for target in ("library.properties", "keywords.txt")}
-    else:
-        files["sketch.yaml"] = fill("ports/arduino/sketch.yaml.j2")
-    return files | _copies(), fill("ports/arduino/sketch.ino.j2")
+    context = {**inside.context, "face": _words(face, header, include, name)}
+    templates = {f"src/{header}": f"{_TEMPLATES}/face.h.j2", f"{INTERNAL}/face.cpp": f"{_TEMPLATES}/face.cpp.j2"}
+    beside = ("library.properties", "keywords.txt") if form is Form.LIBRARY else ("sketch.yaml",)
+    templates |= {target: f"{_TEMPLATES}/{target}.j2" for target in beside}
+    files = filled(templates, context)
+    files |= {f"{INTERNAL}/{target}": content for target, content in {**inside.files, **_runtime()}.items()}
+    (sketch,) = filled({f"{name}.ino": f"{_TEMPLATES}/sketch.ino.j2"}, context).values()
+    return files, sketch
 
 
-def _copies() -> dict[str, bytes]:
-    """Runtime, port and kernels, all in one folder."""
+def _runtime() -> dict[str, bytes]:
+    """Runtime and port, by name."""
     firmware = resource("firmware")
     sources = [firmware / "runtime" / name for name in _RUNTIME]
     sources += [firmware / "ports" / "arduino" / name for name in ("arduino_port.cpp", "arduino_port.h")]
-    kernels = [*(firmware / "kernels" / "include").iterdir(), *(firmware / "kernels" / "source").iterdir()]
-    sources += [path for path in kernels if path.suffix in (".c", ".h", ".S") and path.name != "prefix.h"]
-    files = {}
-    for path in sorted(sources):
-        heading = _KERNEL_HEADING if path.suffix == ".c" else b""
-        files[f"{INTERNAL}/{path.name}"] = heading + path.read_bytes()
-    return files
+    return {path.name: path.read_bytes() for path in sources}
 
 
 def _words(face: Face, header: str, include: str, title: str) -> dict[str, Any]:
