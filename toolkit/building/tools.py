@@ -73,10 +73,10 @@ def require(tool: Tool) -> Path:
     return found
 
 
-def version(path: Path) -> str:
-    """The version a tool says of itself, empty when it says none."""
+def version(path: Path, option: str = "--version") -> str:
+    """The version a tool says of itself when it is given an option, empty when it says none."""
     try:
-        done = subprocess.run([path, "--version"], capture_output=True, text=True, timeout=20, check=False)
+        done = subprocess.run([path, option], capture_output=True, text=True, timeout=20, check=False)
     except (OSError, subprocess.TimeoutExpired):
         return ""
     match = re.search(r"\d+\.\d+(\.\d+)?", done.stdout)
