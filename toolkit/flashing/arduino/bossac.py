@@ -35,7 +35,11 @@ class Bossac:
     def upload(self, binary: Path, at: SerialPort) -> str | None:
         """Erase, write, verify and start; see `Uploader.upload`."""
         open_and_close(at, self.bench.desk, self.bench.patience.access, may_go=True)
-        ended = run([str(self.tool), *self.words(binary, at)], self.bench.patience.upload)
+        ended = run(
+            [str(self.tool), *self.words(binary, at)],
+            self.bench.patience.upload,
+            there=lambda: at.device in {port.device for port in self.bench.desk.ports()},
+        )
         if ended.status == 0:
             return None
         if any("unsupported" in line.lower() for line in ended.said):

@@ -6,11 +6,15 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from toolkit.errors import ToolError
+
+_LOOK_S = 0.2
+_GONE_S = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,16 +23,16 @@ class Ended:
 
     Attributes:
         name: of the program.
-        status: its exit status; negative for the number of the signal that ended it, None when it took too long.
+        status: its exit status; negative for the number of the signal that ended it, None when we ended it.
         out, err: what it wrote.
-        seconds: how long it was allowed to take.
+        stopped: why we ended it; empty when we did not.
     """
 
     name: str
     status: int | None
     out: str
     err: str
-    seconds: float
+    stopped: str = ""
 
     @property
     def said(self) -> list[str]:
@@ -41,7 +45,7 @@ class Ended:
     def violent(self) -> str | None:
         """What was done to it, when it did not end by itself."""
         if self.status is None:
-            return f"{self.name} was not done after {self.seconds:.0f} s"
+            return self.stopped
         if self.status < 0:
             return f"{self.name} was ended by signal {-self.status} ({_signal_name(-self.status)})"
         return None
@@ -54,8 +58,14 @@ class Ended:
         return self.said[-1] if self.said else f"{self.name} ended with status {self.status}"
 
 
-def run(command: Sequence[str], seconds: float) -> Ended:
+def run(command: Sequence[str], seconds: float, *, there: Callable[[], bool] = lambda: True) -> Ended:
     """Run a program to its end, in a process group of its own that never outlives this call.
+
+    Args:
+        command: the program and its words.
+        seconds: how long it may take.
+        there: whether what it works on is still there. When that has been gone for a while, the program is ended:
+            bossac waits for ever for a port that was pulled out.
 
     Raises:
         ToolError: it does not start.
@@ -77,15 +87,28 @@ def run(command: Sequence[str], seconds: float) -> Ended:
         ) from None
     with process:
         try:
-            out, err = process.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:
-            _kill(process)
-            out, err = process.communicate()
-            return Ended(name, None, out, err, seconds)
+            return _watch(process, name, seconds, there)
         except BaseException:  # Ctrl-C among them: whoever goes leaves nothing behind
             _kill(process)
             raise
-    return Ended(name, process.returncode, out, err, seconds)
+
+
+def _watch(process: subprocess.Popen[str], name: str, seconds: float, there: Callable[[], bool]) -> Ended:
+    now = time.monotonic()
+    deadline, seen = now + seconds, now
+    while True:
+        try:
+            out, err = process.communicate(timeout=_LOOK_S)
+            return Ended(name, process.returncode, out, err)
+        except subprocess.TimeoutExpired:
+            now = time.monotonic()
+            seen = now if there() else seen
+            stopped = f"{name} was not done after {seconds:.0f} s" if now > deadline else ""
+            stopped = stopped or ("the port went away during the upload" if now - seen > _GONE_S else "")
+            if stopped:
+                _kill(process)
+                out, err = process.communicate()
+                return Ended(name, None, out, err, stopped)
 
 
 def find_uploader(name: str, package: str) -> Path:
