@@ -6,8 +6,9 @@ import subprocess
 import pytest
 
 from tests.arduino.conftest import CORE, HOSTILE, WARNINGS, compile_all, sources_of
-from tests.conftest import golden_plan
+from tests.conftest import GOLDEN, golden_plan
 from toolkit.board import board_names, load_board
+from toolkit.cli.app import run
 from toolkit.errors import DeployError, ModelError, PlanError, UsageError
 from toolkit.planning import make_plan
 from toolkit.rendering.sketch import Numbers, render_sketch
@@ -164,3 +165,15 @@ def test_names_from_a_model_never_reach_c_unsanitised(sketch, tmp_path):
     plan = make_plan(plan.program, plan.board, model=hostile, layer_names=[hostile] * 60)
     rendered = render_sketch(plan, tmp_path / "S", labels=[hostile] * 10)
     compile_all(sources_of(rendered.folder), plan.board.flags, tmp_path / "objects")
+
+
+@pytest.mark.parametrize("words", [["render"], ["build"], ["--virtual"]])
+def test_kernels_in_ram_are_refused_with_the_reason_before_anything_is_planned(capsys, tmp_path, monkeypatch, words):
+    """On a board where they would not fit, too: that it is a sketch is the reason that counts."""
+    monkeypatch.chdir(tmp_path)
+    model = str(GOLDEN / "resnet8" / "resnet8.pte")
+    assert run([*words, model, "--board", "uno-r4-minima", "--place", "ram"]) == 1
+    said = " ".join(capsys.readouterr().err.split())
+    assert "in a sketch, kernels and weights stay in flash" in said
+    assert "Leave out --place ram." in said
+    assert list(tmp_path.iterdir()) == []

@@ -111,6 +111,7 @@ def _check_words(words: Words, board: Board) -> None:
         cmsis_nn=words.cmsis_nn,
         layers=words.layers,
     )
+    job.check_place(words.place, board)
     output = words.output
     if output and output.suffix != ".npz":
         raise UsageError(f"--output writes .npz, not {output.suffix or 'a file without an ending'}", where=str(output))

@@ -120,6 +120,17 @@ def kernel_library(kernels: str, named: str | None, board: Board, stages: Stages
     return KernelLibrary(found.title, found.path)
 
 
+def check_place(place: str, board: Board) -> None:
+    """Raise a UsageError where kernels and constants cannot be brought to RAM on request."""
+    if board.arduino is not None and Place(place) is Place.RAM:
+        raise UsageError(
+            "in a sketch, kernels and weights stay in flash: whether code may run from RAM differs from core to core, "
+            "and Mbed OS forbids it",
+            where=board.name,
+            hint="Leave out --place ram. A Raspberry Pi Pico 2 can have them in RAM without Arduino: --board pico2.",
+        )
+
+
 def plan(
     lowered: Lowered,
     program: Program,

@@ -113,6 +113,7 @@ def _rendered(
     place: str,
     library: KernelLibrary,
 ) -> Path:
+    job.check_place(place, board)
     lowered = job.lower(chosen_model(model), board, stages, random_calibration=random_calibration, evaluate=False)
     planned = job.plan(lowered, job.read(lowered, stages), board, stages, place, library)
     folder = project_folder(out, lowered.name, board)
