@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import sys
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,6 +13,12 @@ import serial
 from toolkit.board import Board
 from toolkit.errors import FlashError
 from toolkit.flashing.desk import Desk, SerialPort
+
+_OPENING_ERRORS: tuple[type[Exception], ...] = (serial.SerialException, OSError)
+if sys.platform != "win32":
+    import termios
+
+    _OPENING_ERRORS += (termios.error,)  # of a port that goes away while it is opened; it is no OSError
 
 TOUCH_BAUD = 1200
 """Opening a port at this speed tells a program to reboot into its bootloader."""
@@ -70,7 +77,7 @@ def open_and_close(port: SerialPort, desk: Desk, seconds: float, *, baud: int = 
         try:
             serial.Serial(port.device, baud, exclusive=True).close()  # not under the hands of another program
             return
-        except (serial.SerialException, OSError) as error:
+        except _OPENING_ERRORS as error:
             if may_go and port.device not in {other.device for other in desk.ports()}:
                 return
             if time.monotonic() > deadline:

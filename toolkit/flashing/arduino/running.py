@@ -90,6 +90,7 @@ def run(command: Sequence[str], seconds: float, *, there: Callable[[], bool] = l
             return _watch(process, name, seconds, there)
         except BaseException:  # Ctrl-C among them: whoever goes leaves nothing behind
             _kill(process)
+            process.wait()  # the block's own end does not wait after Ctrl-C
             raise
 
 
