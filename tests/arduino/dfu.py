@@ -53,6 +53,11 @@ class DfuBoard(SimulatedBoard):
         part.write_text(json.dumps(told))
         part.replace(self.folder / "bus.json")
 
+    def heal(self):
+        super().heal()
+        for fault in self.folder.glob("fault-*"):
+            fault.unlink()
+
     def behave(self, name, times):
         """Let the double behave badly so many times."""
         (self.folder / f"fault-{name}").write_text(str(times))

@@ -8,20 +8,20 @@ is in its flash, ends verified; no process stays. Prints how the runs ended.
 
 from __future__ import annotations
 
-import argparse
-import os
 import random
 import tempfile
-import time
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 
+from tests import sequences
 from tests.conftest import golden_input, golden_plan
+from tests.sequences import Trial
 from toolkit.building import Image, build
 from toolkit.device import Device, Timeouts, Transport
 from toolkit.emulation import rp2350
-from toolkit.errors import DeployError
 from toolkit.flashing.desk import FolderDesk
 from toolkit.flashing.uf2_drive import Patience, Uf2Flasher
 from toolkit.planning import Plan
@@ -58,16 +58,16 @@ def run_once(
 ) -> str:
     """Flash and verify; `verified`, or the class of an error, which says what to do next."""
     with rp2350.start(desk, elf=image.elf, faults=faults, keep_flash=True, bootsel=bootsel) as board:
-        try:
+
+        def flash_and_verify() -> None:
             flasher = Uf2Flasher(plan.board, FolderDesk(desk), patience=PATIENCE)
             port = flasher.flash(image.elf.with_suffix(".uf2"))
             with Transport(port) as transport:
                 device = Device(transport, timeouts=TIMEOUTS, stopped=board.stopped)
                 verdict = verify(device, plan, [(golden_input(MODEL),)])
-        except DeployError as error:
-            return type(error).__name__ if error.hint else f"an error without a next step: {error}"
-        assert verdict.verified, (faults, verdict.difference)
-        return "verified"
+            assert verdict.verified, (faults, verdict.difference)
+
+        return sequences.ending_of(flash_and_verify, "verified")
 
 
 def repaired(desk: Path, image: Image, plan: Plan) -> bool:
@@ -78,29 +78,32 @@ def repaired(desk: Path, image: Image, plan: Plan) -> bool:
     return ending == "verified"
 
 
-def children() -> set[int]:
-    """Processes that this one has started and that still run."""
-    listed = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text(encoding="utf-8")
-    return {int(word) for word in listed.split()}
+@dataclass(frozen=True)
+class VirtualPico:
+    """A virtual Pico 2 whose flash lasts from one run to the next."""
+
+    desk: Path
+    image: Image
+    plan: Plan
+    faults: Sequence[rp2350.Fault]
+
+    def run(self) -> str:
+        return run_once(self.desk, self.image, self.plan, self.faults)
+
+    def repaired(self) -> bool:
+        return repaired(self.desk, self.image, self.plan)
 
 
 def run_sequences(image: Image, plan: Plan, count: int, seed: int) -> Counter[str]:
-    """How `count` faulty runs ended; raises AssertionError at the first that ends otherwise than it may."""
-    source = random.Random(seed)
-    endings: Counter[str] = Counter()
+    """How `count` faulty runs ended."""
     with tempfile.TemporaryDirectory(prefix="desk-") as folder:
-        desk = Path(folder)
-        for number in range(count):
-            faults = random_faults(source)
-            before = children()
-            started = time.monotonic()
-            ending = run_once(desk, image, plan, faults)
-            assert time.monotonic() - started < LONGEST_S, faults
-            assert ending in ("verified", "FlashError", "DeviceError"), (faults, ending)
-            endings[ending] += 1
-            assert repaired(desk, image, plan), (number, faults, ending)
-            assert children() == before, faults
-    return endings
+        trial = Trial(
+            draw=random_faults,
+            bed=lambda faults: nullcontext(VirtualPico(Path(folder), image, plan, faults)),
+            endings=("verified", "FlashError", "DeviceError"),
+            longest_s=LONGEST_S,
+        )
+        return sequences.run_sequences(trial, count, seed)
 
 
 def built_image(folder: Path) -> tuple[Plan, Image]:
@@ -110,15 +113,9 @@ def built_image(folder: Path) -> tuple[Plan, Image]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200)
-    parser.add_argument("--seed", type=int, default=1)
-    words = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         plan, image = built_image(Path(folder) / "project")
-        started = time.monotonic()
-        endings = run_sequences(image, plan, words.count, words.seed)
-    print(f"{words.count} sequences in {time.monotonic() - started:.0f} s: {dict(endings)}")
+        sequences.main(__doc__, lambda count, seed: run_sequences(image, plan, count, seed))
 
 
 if __name__ == "__main__":
