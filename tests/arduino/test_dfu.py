@@ -4,6 +4,7 @@ import os
 import shutil
 import signal
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -20,6 +21,7 @@ from toolkit.flashing.choice import Wanted
 from toolkit.flashing.desk import SerialPort
 
 GIGA = load_board("giga-r1")
+DOCS = Path(__file__).parents[2] / "docs" / "arduino.md"
 SHORT = replace(QUICK, bootloader=0.5, person=0.5, access=0.4)
 
 needs_dfu_util = pytest.mark.skipif(shutil.which("dfu-util") is None, reason="dfu-util (Debian: the same) is missing")
@@ -137,6 +139,7 @@ def test_a_missing_udev_rule_is_spelled_out(make, binary):
         "sudo udevadm control --reload-rules && sudo udevadm trigger",
     ):
         assert line in caught.value.hint
+        assert line in DOCS.read_text()
 
 
 def test_a_device_that_udev_lets_us_open_a_moment_later_is_opened(make, binary):
