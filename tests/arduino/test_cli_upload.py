@@ -26,6 +26,15 @@ class CliBoard(SimulatedBoard):
         super().__init__(pid=0x005E, boot_pid=0x0003, **words)
         self.folder = folder
         self.content = b""
+        self.words = []
+
+    def volumes(self, label):
+        return (self.folder / label,) if (label, self._mode) == ("RPI-RP2", "bootloader") else ()
+
+    def _show(self, mode):
+        super()._show(mode)
+        if mode == "bootloader":
+            self._ports = []  # it shows a drive
 
     def holds(self, content):
         return self.content == content
@@ -33,15 +42,16 @@ class CliBoard(SimulatedBoard):
     def _live(self):
         upload = self.folder / "upload"
         if upload.exists():
-            words = json.loads(upload.read_text())
-            assert words[:3] == ["upload", "--port", self.port.device]
-            assert words[3:5] == ["--fqbn", BOARD.arduino.fqbn]
-            (program,) = (self.folder / words[words.index("--input-dir") + 1]).glob("*.bin")
+            self.words = json.loads(upload.read_text())
+            (program,) = Path(self.words[self.words.index("--input-dir") + 1]).glob("*.bin")
             self.content = program.read_bytes()
             self.uploads += 1
             self._next = "program"
             upload.unlink()
-        super()._live()
+        if self._mode == "program":
+            super()._live()
+        else:
+            time.sleep(0.02)
 
 
 @pytest.fixture
@@ -88,6 +98,34 @@ def test_the_board_is_followed_by_its_serial_number(cli, tmp_path, binary):
         before = simulated.port.device
         assert flash(BOARD, simulated, binary) == simulated.port.device != before
         assert (simulated.content, simulated.touched) == (binary.read_bytes(), 0)
+        assert simulated.words[:5] == ["upload", "--port", before, "--fqbn", BOARD.arduino.fqbn]
+
+
+def test_a_board_that_waits_as_a_drive_needs_no_port(cli, tmp_path, binary):
+    cli(WORKS)
+    with CliBoard(tmp_path) as simulated:
+        simulated.reset_twice()
+        assert flash(BOARD, simulated, binary) == simulated.port.device
+        assert simulated.content == binary.read_bytes()
+        assert simulated.words[:3] == ["upload", "--fqbn", BOARD.arduino.fqbn]
+
+
+def test_a_board_that_is_left_as_a_drive_is_taken_up_there(cli, tmp_path, binary):
+    """The first upload has rebooted it and failed."""
+    with CliBoard(tmp_path) as simulated:
+        cli("touch rebooted; sleep 0.6; " + FAILS, WORKS)
+
+        def reboot():
+            while not (tmp_path / "rebooted").exists():
+                time.sleep(0.02)
+            simulated.double_tap()
+
+        thread = threading.Thread(target=reboot)
+        thread.start()
+        flash(BOARD, simulated, binary)
+        thread.join()
+        assert simulated.content == binary.read_bytes()
+        assert "--port" not in simulated.words
 
 
 @pytest.mark.parametrize(
@@ -121,7 +159,16 @@ def test_an_upload_that_never_works_is_named(cli, tmp_path, binary):
         assert simulated.content == binary.read_bytes()
 
 
-@pytest.mark.parametrize("text", ["LIBUSB_ERROR_ACCESS", "open /dev/ttyACM0: Permission denied"])
+def test_a_port_without_permission_is_named(cli, tmp_path, binary):
+    cli("""echo '{"error": "Failed uploading: opening port: Permission denied"}'; exit 1""")
+    with CliBoard(tmp_path) as simulated:
+        with pytest.raises(FlashError, match="this user may not open the port") as caught:
+            flash(BOARD, simulated, binary)
+        assert caught.value.where == simulated.port.device
+    assert "dialout" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["LIBUSB_ERROR_ACCESS", "Maybe try sudo or check your permissions."])
 def test_a_missing_udev_rule_names_the_bootloaders_vendor(cli, tmp_path, binary, text):
     cli(f"""echo '{{"stderr": "{text}", "error": "Failed uploading: exit status 1"}}'; exit 1""")
     with CliBoard(tmp_path) as simulated, pytest.raises(FlashError, match="may not open the board on USB") as caught:

@@ -148,6 +148,22 @@ def test_a_device_that_udev_lets_us_open_a_moment_later_is_opened(make, binary):
         assert simulated.content == binary.read_bytes()
 
 
+@pytest.mark.parametrize(
+    ("error", "what", "hint"),
+    [
+        ("LIBUSB_ERROR_ACCESS", "this user may not open", "udev"),
+        ("LIBUSB_ERROR_NOT_SUPPORTED", "no driver", "WinUSB"),
+        ("LIBUSB_ERROR_BUSY", r"cannot be opened \(LIBUSB_ERROR_BUSY\)", "another `deploy`"),
+    ],
+)
+def test_why_a_device_cannot_be_opened_decides_what_to_do(monkeypatch, binary, error, what, hint):
+    monkeypatch.setattr(DfuUtil, "devices", lambda _: [DfuDevice("9", "", "", error)])
+    uploader = DfuUtil(Bench(GIGA, None, print, replace(QUICK, access=0)), Path("dfu-util"))
+    with pytest.raises(FlashError, match=what) as caught:
+        uploader.upload(binary, uploader.waiting()[0])
+    assert hint in caught.value.hint
+
+
 @pytest.mark.parametrize("name", ["giga-r1", "uno-r4-minima"])
 @pytest.mark.parametrize("fault", ["goodbye", "late-crash"])
 def test_a_board_that_leaves_before_dfu_util_is_done_has_its_program(make, binary, name, fault):

@@ -200,4 +200,11 @@ def _not_allowed(bench: Bench, device: DfuDevice) -> FlashError:
             hint=f"On Windows, install the driver that comes with the core {bench.arduino.core}, or give the device "
             "WinUSB with Zadig; then run this again.",
         )
+    if device.error != "LIBUSB_ERROR_ACCESS":
+        return FlashError(
+            f"the board in DFU mode cannot be opened ({device.error})",
+            where=device.place,
+            hint="Close what else may use it (an IDE, another `deploy`), press reset twice, quickly, and run "
+            "this again; if it stays so, try another cable or USB socket.",
+        )
     return udev_error("this user may not open the board in DFU mode", bench.bootloader_vid, device.place)
