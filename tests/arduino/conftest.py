@@ -25,7 +25,7 @@ def sketch(tmp_path):
     return make
 
 
-def compile_all(sources, flags, folder, include=()):
+def compile_all(sources, flags, folder, include=(), standard="gnu++14"):
     """Compile every source as an Arduino core would, with the core's macros before the first line of each."""
     compiler = find(ARM_GCC)
     folder.mkdir(exist_ok=True)
@@ -36,7 +36,7 @@ def compile_all(sources, flags, folder, include=()):
         words = [compiler, *flags, "-Os", "-x", language, "-c", source, "-o", folder / f"{number}.o", "-I", CORE]
         if source.suffix != ".S":
             (folder / "hostile.h").write_text(HOSTILE)
-            words += [*WARNINGS, f"-std={'gnu11' if c else 'gnu++14'}", "-I", folder, "-include", before]
+            words += [*WARNINGS, f"-std={'gnu11' if c else standard}", "-I", folder, "-include", before]
             words += [] if c else ["-fno-exceptions", "-fno-rtti"]
         words += [word for path in include for word in ("-I", path)]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True, check=False)

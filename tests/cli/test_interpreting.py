@@ -52,6 +52,8 @@ def test_words_that_contradict_each_other(tmp_path):
     interpreting.check_words("executorch", tmp_path)
     with pytest.raises(UsageError, match="names an ExecuTorch that nothing uses"):
         interpreting.check_words("deploy", tmp_path)
+    with pytest.raises(UsageError, match="an Arduino library cannot bring ExecuTorch along"):
+        interpreting.check_words("executorch", None, library=True)
     with pytest.raises(UsageError, match="shows no layers"):
         interpreting.check_words("executorch", None, layers=True)
 

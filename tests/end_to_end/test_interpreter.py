@@ -6,10 +6,11 @@ The runtime is real: the Python package's, for this computer; operators run on t
 
 import re
 
+import numpy as np
 import pytest
 
 from tests.end_to_end.conftest import GOLDEN
-from tests.interpreter.trees import host_installation, package
+from tests.interpreter.trees import board_installation, host_installation, package
 from toolkit.board import load_board
 from toolkit.interpreter import is_interpreted
 
@@ -94,3 +95,53 @@ def test_a_project_of_the_other_engine(deploy, on_this_computer):
     result = deploy("build", "p", "--engine", "executorch", "--executorch", on_this_computer)
     assert result.status == 1
     assert "this project is rendered with the default engine" in result.stderr
+
+
+@pytest.fixture(scope="module")
+def for_nano33ble(tmp_path_factory):
+    """With a stand-in for the runtime: it answers an input of zeros with the number of registered operators."""
+    folder = tmp_path_factory.mktemp("nano33ble") / "executorch"
+    return board_installation(folder, load_board("nano33ble"), package())
+
+
+ARDUINO = ("--board", "nano33ble", "--engine", "executorch")
+
+
+def test_a_sketch(deploy, tmp_path, for_nano33ble):
+    result = deploy("sketch", DAE, *ARDUINO, "--executorch", for_nano33ble, "-o", "Digits")
+    assert result.status == 0, result.stderr
+    assert result.stdout == f"{tmp_path / 'Digits'}\n"
+    assert "deploy build" in result.stderr
+    assert "no ExecuTorch is named" not in result.stderr
+    assert (tmp_path / "Digits" / "src" / "internal" / "interpreter.cpp").is_file()
+    assert '#include "src/Digits.h"' in (tmp_path / "Digits" / "Digits.ino").read_text()
+    (tmp_path / "Digits" / "Digits.ino").write_text("// mine\n")
+    again = deploy("render", DAE, *ARDUINO, "--out", "Digits", EXECUTORCH_PATH="")
+    assert again.status == 0, again.stderr
+    said = re.sub(r"\s+", " ", again.stderr)
+    assert "your Digits.ino kept" in said
+    assert "its operators are checked when it is built" in said
+    library = deploy("sketch", DAE, *ARDUINO, "--library", "-o", "Other")
+    assert library.status == 1
+    assert "an Arduino library cannot bring ExecuTorch along" in library.stderr
+    assert not (tmp_path / "Other").exists()
+
+
+def test_a_real_board_needs_arduino_cli(deploy, for_nano33ble):
+    environment = {"ARDUINO_CLI": "", "PATH": "/usr/bin:/bin"}
+    result = deploy("build", DAE, *ARDUINO, "--executorch", for_nano33ble, **environment)
+    assert result.status == 1
+    assert "arduino-cli is not installed" in result.stderr
+    assert "compiler.libraries.ldflags=-Wl,--whole-archive" in result.stderr
+
+
+def test_the_virtual_arduino_board_is_verified_as_any_other(deploy, tmp_path, for_nano33ble):
+    """The whole way; what the stand-in answers is wrong, and is found."""
+    np.save(tmp_path / "zeros.npy", np.zeros((1, 640), np.float32))
+    result = deploy(DAE, *ARDUINO, "--virtual", "--executorch", for_nano33ble, "--input", "zeros.npy", "--json")
+    assert result.status == 1
+    assert "the device answers 9.0 where" in result.stderr
+    assert result.json["kernels"] == "ExecuTorch 1.5"
+    assert result.json["bytes_compared"] == 2560
+    assert result.json["project"].endswith("dae-nano33ble-executorch")
+    assert result.json["flash"]["constants"] == DAE.stat().st_size

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.interpreter.trees import package
+from tests.interpreter.trees import board_installation, package
 from tests.program import document
 from toolkit.building.tools import HOST_GCC, require
 
@@ -51,3 +51,17 @@ def host_program(wheel, header_flags, tmp_path_factory):
         return program
 
     return build
+
+
+@pytest.fixture(scope="session")
+def for_board(tmp_path_factory, wheel):
+    """An installation for a board, with a stand-in for the runtime, made once; its folder."""
+    made = {}
+
+    def get(board):
+        if board.name not in made:
+            folder = tmp_path_factory.mktemp(board.name) / "executorch"
+            made[board.name] = board_installation(folder, board, wheel)
+        return made[board.name]
+
+    return get

@@ -14,7 +14,7 @@ import pytest
 
 from tests.conftest import golden_input
 from tests.interpreter.conftest import GOLDEN, PROGRAMS, changed
-from tests.interpreter.trees import CONFIG, GOLDEN_OPERATORS, board_installation, host_installation
+from tests.interpreter.trees import CONFIG, GOLDEN_OPERATORS, host_installation
 from tests.program.document import plan, value
 from toolkit.board import load_board
 from toolkit.building.pico_sdk import fetch_pico_sdk
@@ -22,31 +22,19 @@ from toolkit.building.tools import CMAKE, NINJA, require
 from toolkit.device import Device, Transport
 from toolkit.errors import BuildError, DeviceError, PlanError, ToolError
 from toolkit.flashing import flash
-from toolkit.interpreter import build_interpreter, make_interpreter_plan, render_interpreter
+from toolkit.interpreter import build_interpreter, make_interpreter_plan, render_interpreter, render_interpreter_sketch
 from toolkit.program import read_program
 from toolkit.verification.layout import from_memory, to_memory
 
 HOST, M33 = load_board("host"), load_board("qemu-m33")
+ARDUINO = [load_board(name).virtual() for name in ("nano33ble", "nano-rp2040", "uno-q")]
+"""Cortex-M4, M0+ and M33."""
 GOLDEN_FOLDER = next(iter(GOLDEN.values())).parent.parent
 
 
 @pytest.fixture(scope="module")
 def on_this_computer(tmp_path_factory, wheel):
     return host_installation(tmp_path_factory.mktemp("host") / "executorch", HOST, wheel)
-
-
-@pytest.fixture(scope="module")
-def for_board(tmp_path_factory, wheel):
-    """An installation for a board, made once; its folder."""
-    made = {}
-
-    def get(board):
-        if board.name not in made:
-            folder = tmp_path_factory.mktemp(board.name) / "executorch"
-            made[board.name] = board_installation(folder, board, wheel)
-        return made[board.name]
-
-    return get
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +45,7 @@ def on_the_board(for_board):
 def runner(pte, board, installation, folder, **words):
     """A built runner of a program."""
     planned = make_interpreter_plan(pte, board, model="model", source="model.pte")
-    render_interpreter(planned, folder)
+    (render_interpreter if board.arduino is None else render_interpreter_sketch)(planned, folder)
     return build_interpreter(folder, board, executorch=installation, **words)
 
 
@@ -101,7 +89,7 @@ def test_places_that_the_exporter_left_to_the_runner(on_this_computer, tmp_path)
             assert device.read_outputs()[0].tobytes() == right.tobytes()
 
 
-@pytest.mark.parametrize("board", [M33, load_board("pico2")], ids=lambda board: board.name)
+@pytest.mark.parametrize("board", [M33, load_board("pico2"), *ARDUINO], ids=lambda board: board.name)
 def test_statuses_of_the_board_are_sentences(board, for_board, tmp_path):
     if board.toolchain == "pico-sdk":
         fetch_pico_sdk()
