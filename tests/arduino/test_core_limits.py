@@ -9,7 +9,7 @@ import pytest
 from tests.arduino.cores import Cli, details
 from tests.conftest import GOLDEN, golden_plan
 from toolkit.board import board_names, load_board
-from toolkit.building import with_core_limits
+from toolkit.building import read_image, with_core_limits
 from toolkit.cli.app import run
 from toolkit.errors import PlanError, ToolError
 from toolkit.planning import parts
@@ -218,3 +218,11 @@ def test_the_double_speaks_as_the_real_one(cli):
     assert json.loads(done.stderr)["error"].startswith("Error getting board details: Unknown FQBN: ")
     properties = details(NANO33BLE, size=1, data=2)["build_properties"]
     assert properties == sorted(properties)
+
+
+def test_ram_is_told_apart_wherever_the_core_puts_the_sketch(built):
+    """The sizes of a board say how much there is and not where: a loader gives a sketch some part of its RAM."""
+    _, image = built("dae", "qemu-m33")  # RAM from 0x38000000 on, which no Arduino board has
+    for board in (load_board("uno-q"), load_board("nano33ble")):
+        again = read_image(image.elf, image.project, board)
+        assert (again.flash, again.ram) == (image.flash, image.ram)
