@@ -23,8 +23,8 @@ class Bed(Protocol):
     def run(self) -> str:
         """The run with the faults; how it ended, as `ending_of` says it."""
 
-    def repaired(self) -> bool:
-        """Whether a run without faults, on the board as the first has left it, ends well."""
+    def repair(self) -> str:
+        """What is wrong after a run without faults, on the board as the first has left it; empty when all is well."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def run_sequences(trial: Trial[Faults], count: int, seed: int) -> Counter[str]:
             assert time.monotonic() - started < trial.longest_s, (number, faults, ending)
             assert ending in trial.endings, (number, faults, ending)
             endings[ending] += 1
-            assert bed.repaired(), (number, faults, ending)
+            wrong = bed.repair()
+            assert not wrong, (number, faults, ending, wrong)
         assert (children(), open_lines()) == before, (number, faults, ending)
     return endings
 

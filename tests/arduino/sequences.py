@@ -29,12 +29,13 @@ from tests.arduino.dfu import DfuBoard, install_double
 from tests.arduino.uploading import samd
 from tests.sequences import Trial
 from toolkit.board import Board, load_board
+from toolkit.errors import DeployError
 from toolkit.flashing.arduino import ArduinoFlasher, Patience
 from toolkit.flashing.desk import SerialPort
 
-PATIENCE = Patience(bootloader=1.6, person=1.5, upload=3, port=2.5, access=1)
+PATIENCE = Patience(bootloader=2, person=1.5, upload=6, port=2.5, access=1)
 # Each of three attempts: a bootloader, a person, an upload; and a person for the board before each; and the port.
-LONGEST_S = 3 * (2 * 1.6 + 2 * 1.5 + 3 + 1) + 2.5 + 5
+LONGEST_S = 3 * (2 * 2 + 2 * 1.5 + 6 + 1) + 2.5 + 10
 
 _EVERYWHERE = ("no-touch", "late", "quiet", "gone", "killed", "lost")
 _FAULTS = {
@@ -103,10 +104,14 @@ class Upload:
         with self._busy(), self._tool():
             return sequences.ending_of(lambda: self._upload(self.misfortune.willing), "success")
 
-    def repaired(self) -> bool:
+    def repair(self) -> str:
         self.simulated.heal()
         self.binary.write_bytes(os.urandom(4_000))
-        return sequences.ending_of(lambda: self._upload(True), "success") == "success"
+        try:
+            self._upload(True)
+        except DeployError as error:
+            return f"{error} {self.simulated.ports()}"
+        return ""
 
     def _upload(self, willing: bool) -> None:
         waiting: list[threading.Timer] = []

@@ -90,8 +90,8 @@ class VirtualPico:
     def run(self) -> str:
         return run_once(self.desk, self.image, self.plan, self.faults)
 
-    def repaired(self) -> bool:
-        return repaired(self.desk, self.image, self.plan)
+    def repair(self) -> str:
+        return "" if repaired(self.desk, self.image, self.plan) else "not verified"
 
 
 def run_sequences(image: Image, plan: Plan, count: int, seed: int) -> Counter[str]:
