@@ -289,7 +289,10 @@ def render_command(**words: Any) -> None:
 @engine_options
 @calibration_option
 def sketch_command(**words: Any) -> None:
-    """Write a model as a sketch folder for the Arduino IDE. An .ino that you changed is kept."""
+    """Write a model as a sketch folder for the Arduino IDE. An .ino that you changed is kept.
+
+    With --engine executorch the folder is for arduino-cli: the IDE by itself does not find ExecuTorch.
+    """
     from toolkit.cli.sketching import sketch
 
     sketch(**words)
