@@ -47,6 +47,11 @@ def test_rendering_without_an_installation_warns(stages, monkeypatch):
     assert "no ExecuTorch is named" in stages.console.file.getvalue()
 
 
+def test_whose_word_the_sizes_of_an_arduino_board_are_is_said(stages):
+    interpreting.plan(lowered("dae"), load_board("nano33ble"), stages, None)
+    assert "for the method; sizes of nano33ble.toml" in stages.console.file.getvalue()
+
+
 def test_words_that_contradict_each_other(tmp_path):
     interpreting.check_words("deploy", None)
     interpreting.check_words("executorch", tmp_path)

@@ -27,8 +27,8 @@ from toolkit.program import read_program
 from toolkit.verification.layout import from_memory, to_memory
 
 HOST, M33 = load_board("host"), load_board("qemu-m33")
-ARDUINO = [load_board(name).virtual() for name in ("nano33ble", "nano-rp2040", "uno-q")]
-"""Cortex-M4, M0+ and M33."""
+ARDUINO = [load_board(name).virtual() for name in ("nano33ble", "nano-rp2040", "giga-r1", "uno-q")]
+"""Cortex-M4, M0+, M7 and M33."""
 GOLDEN_FOLDER = next(iter(GOLDEN.values())).parent.parent
 
 

@@ -97,6 +97,8 @@ def plan(
             f"{len(lowered.pte):,} bytes of program, {sum(pools.planned):,} of planned memory, "
             f"{pools.method + pools.temporary:,} for the method"
         )
+        if board.sizes_from:
+            stage.detail += f"; sizes of {board.sizes_from}"
     if installation is None:
         stages.warn(f"no ExecuTorch is named (--executorch, {VARIABLE}): its operators are checked when it is built")
     for operator in program.operators if program else ():
