@@ -65,7 +65,7 @@ def build_interpreter(
         progress("compiling the runner")
         image = build_runner(project, board, definitions, sanitize=sanitize)
     else:
-        properties = build_properties(installation, libraries, board.arduino)
+        properties = build_properties(installation, libraries, board.arduino) if core else {}
         image = build_sketch(project, board, definitions=definitions, properties=properties, progress=progress)
     missing = left_out(image.elf, operators)
     if missing:
