@@ -47,9 +47,9 @@ def properties_hint(properties: Mapping[str, str]) -> str:
     lines = [f"    {name}={value}" for name, value in properties.items()]
     return "\n  ".join(
         [
-            "The sketch is ready. Put arduino-cli on PATH (or name it by ARDUINO_CLI) and run this again. With --virtual",
-            "it is verified without hardware. The Arduino IDE does not link it by itself; it would with these lines in a",
-            "file platform.local.txt beside the core's platform.txt:",
+            "The sketch is ready. Put arduino-cli on PATH (or name it by ARDUINO_CLI) and run this again. With",
+            "--virtual it is verified without hardware. The Arduino IDE does not link it by itself; it would with these",
+            "lines in a file platform.local.txt beside the core's platform.txt:",
             *lines,
         ]
     )
