@@ -48,7 +48,7 @@ def properties_hint(properties: Mapping[str, str]) -> str:
     return "\n  ".join(
         [
             "The sketch is ready. Put arduino-cli on PATH (or name it by ARDUINO_CLI) and run this again. With",
-            "--virtual it is verified without hardware. The Arduino IDE does not link it by itself; it would with these",
+            "--virtual it is verified without hardware. The Arduino IDE links it only with these",
             "lines in a file platform.local.txt beside the core's platform.txt:",
             *lines,
         ]
