@@ -4,7 +4,7 @@ An Arduino core compiles a sketch by the recipes in its `platform.txt`; no sketc
 standard or a library to them. Which properties the recipes leave to the user differs from core to core:
 
 - Compiling: Mbed OS, Zephyr and Arduino-Pico have `compiler.cpp.extra_flags` behind their own language standard. The
-  first releases for Renesas have `build.extra_flags` alone; C++17 is their own standard.
+  first releases for Renesas have `build.extra_flags` alone, which is empty there; C++17 is their own standard.
 - Linking: in every one `compiler.libraries.ldflags` stands behind the sketch's objects, inside a group that the
   linker goes through until nothing is missing, so that the order of the archives does not matter.
 """
@@ -49,7 +49,7 @@ def build_properties(installation: Installation, libraries: Sequence[str], ardui
             where=str(path),
             hint="Move the installed ExecuTorch elsewhere.",
         )
-    # Not -isystem: compilers as old as those of some cores take C++ in system headers of bare-metal targets for C.
+    # Not -isystem: old compilers may take C++ in system headers of bare-metal targets for C.
     flags = [_quoted(f"-I{path / 'include'}"), _quoted(f"-I{path / _TYPES}"), _DEFINITION]
     if arduino.core.startswith("arduino:renesas"):
         compiling = {_OF_EVERY_FILE: " ".join(flags)}
