@@ -61,6 +61,7 @@ class SimulatedBoard:
         self.uploads = 0
         self.touched = 0
         self.appearances = 0
+        self.restarts = 0
         self._source = 0
         self._ports = []
         self._stop = threading.Event()
@@ -107,9 +108,9 @@ class SimulatedBoard:
 
     def reset_twice(self):
         """The same, and the bootloader is there again."""
-        before = self.appearances
+        before = self.restarts
         self.double_tap()
-        while self.appearances == before:
+        while self.restarts == before:
             time.sleep(0.01)
 
     def plug_in(self):
@@ -161,6 +162,7 @@ class SimulatedBoard:
             if self._next is not None:
                 mode, self._next = self._next, None
                 self._restart(mode)
+                self.restarts += 1
             else:
                 self._live()
 

@@ -33,9 +33,9 @@ from toolkit.errors import DeployError
 from toolkit.flashing.arduino import ArduinoFlasher, Patience
 from toolkit.flashing.desk import SerialPort
 
-PATIENCE = Patience(bootloader=2, person=1.5, upload=6, port=2.5, access=1)
+PATIENCE = Patience(bootloader=2, person=1.5, upload=6, port=2.5, access=1, afresh=1)
 # Each of three attempts: a bootloader, a person, an upload; and a person for the board before each; and the port.
-LONGEST_S = 3 * (2 * 2 + 2 * 1.5 + 6 + 1) + 2.5 + 10
+LONGEST_S = 3 * (2 * 2 + 2 * 1.5 + 6 + 1) + 1 + 2.5 + 10
 
 _EVERYWHERE = ("no-touch", "late", "quiet", "gone", "killed", "lost")
 _FAULTS = {
@@ -99,6 +99,7 @@ class Upload:
         self.board = board
         self.simulated = simulated
         self.binary = binary
+        self.hint = ""
 
     def run(self) -> str:
         with self._busy(), self._tool():
@@ -106,6 +107,8 @@ class Upload:
 
     def repair(self) -> str:
         self.simulated.heal()
+        if "reset button twice" in self.hint:  # which a person does before running it again
+            self.simulated.reset_twice()
         self.binary.write_bytes(os.urandom(4_000))
         try:
             self._upload(True)
@@ -117,7 +120,7 @@ class Upload:
         waiting: list[threading.Timer] = []
 
         def person(text: str) -> None:
-            asked = "reset button twice" in text or "not done after" in text
+            asked = "reset button twice" in text
             act = self.simulated.plug_in if "plug it in" in text else self.simulated.double_tap
             if asked and willing:
                 waiting.append(threading.Timer(0.2, act))
@@ -125,6 +128,9 @@ class Upload:
 
         try:
             port = ArduinoFlasher(self.board, self.simulated, person, PATIENCE).flash(self.binary)
+        except DeployError as error:
+            self.hint = error.hint
+            raise
         finally:
             for timer in waiting:
                 timer.cancel()

@@ -111,15 +111,13 @@ def test_an_upload_that_breaks_off_is_repeated(board, binary, fault, reason):
 
 
 @needs_bossac
-def test_a_board_that_stalls_ends_by_the_clock_and_goes_on_after_a_double_tap(board, binary):
+def test_a_bootloader_that_hangs_is_given_up_by_the_clock_and_restarted_by_a_person(board, binary):
     with SimulatedBoard(faults={"stall": 1}) as simulated:
-
-        def say(text):
-            if "once more" in text:
-                simulated.reset_twice()
-
-        flash(board, simulated, binary, say=say, patience=replace(QUICK, upload=4))
+        person = Person(simulated)
+        flash(board, simulated, binary, say=person, patience=replace(QUICK, upload=3, afresh=4))
         assert simulated.holds(binary.read_bytes())
+    assert person.count("bossac was not done after 3 s") == 1
+    assert person.count("once more") == 3  # two failures, and the request between them and the third upload
     assert not children()
 
 

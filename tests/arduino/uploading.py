@@ -11,7 +11,7 @@ from toolkit.board import load_board
 from toolkit.flashing.arduino import ArduinoFlasher, Patience
 from toolkit.flashing.choice import Wanted
 
-QUICK = Patience(bootloader=3, person=4, upload=40, port=4, access=2)
+QUICK = Patience(bootloader=3, person=4, upload=40, port=4, access=2, afresh=1)
 
 needs_bossac = pytest.mark.skipif(shutil.which("bossac") is None, reason="bossac (Debian: bossa-cli) is not installed")
 
@@ -40,7 +40,7 @@ class Person:
         self.said.append(text)
         if not self.willing:
             return
-        if "reset button twice" in text or "not done after" in text:
+        if "reset button twice" in text:
             threading.Timer(0.3, self.simulated.double_tap).start()
 
     def count(self, words):

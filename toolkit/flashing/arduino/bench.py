@@ -25,6 +25,7 @@ class Patience:
         port: until the program's port comes back.
         access: until a port or device that is there can be opened.
         bridge: after the touch, until the chip behind a bridge is in its bootloader.
+        afresh: after the second failure, until a person has restarted a bootloader that hangs.
     """
 
     bootloader: float = 10.0
@@ -33,6 +34,7 @@ class Patience:
     port: float = 25.0
     access: float = 10.0
     bridge: float = 0.5
+    afresh: float = 8.0
 
 
 @dataclass(frozen=True, slots=True)

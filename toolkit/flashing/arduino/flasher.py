@@ -66,6 +66,8 @@ class ArduinoFlasher:
                 return self._returned(bench, known)
             if attempt < _TRIES:
                 self.say(f"the upload failed ({problem}): once more")
+                if attempt == _TRIES - 1:
+                    self._afresh(bench, uploader, at)
                 board = self._again(bench, uploader, known)
         raise FlashError(
             f"the upload failed {_TRIES} times: {problem}",
@@ -119,6 +121,13 @@ class ArduinoFlasher:
             )
         require_one(found, self.board)
         return found[0]
+
+    def _afresh(self, bench: Bench, uploader: Uploader, at: SerialPort) -> None:
+        """Give a person the time to restart a bootloader: one that was cut off in the middle may hang."""
+        self.say("now press its reset button twice, quickly; it is tried once more in any case")
+        deadline = time.monotonic() + self.patience.afresh
+        while at.device in {port.device for port in _all(bench, uploader)} and time.monotonic() < deadline:
+            time.sleep(0.1)
 
     def _bootloader(self, bench: Bench, uploader: Uploader, board: SerialPort, known: _Known) -> SerialPort:
         """Where the board waits for an upload, after rebooting it into its bootloader if need be."""
