@@ -119,7 +119,7 @@ def test_it_uploads_where_the_core_has_its_own_way(cli, tmp_path):
     binary = tmp_path / "Sketch.ino.bin"
     binary.write_bytes(b"program")
     board = load_board("nano-rp2040")
-    patience = Patience(person=1, port=2)
+    patience = Patience(person=1, port=2, afresh=0)
     with SimulatedBoard(pid=0x005E) as simulated:
         calls = cli({"stdout": "", "stderr": "", "updated_upload_port": {"address": "COM7", "protocol": "serial"}})
         assert ArduinoFlasher(board, simulated, patience=patience).flash(binary) == simulated.port.device
