@@ -17,7 +17,7 @@ from . import published
 
 ROOT = Path(__file__).parents[2]
 KERNELS = ROOT / "firmware" / "kernels" / "source"
-LEFT_OUT = ("quantize.c",)  # functions that CMSIS-NN does not have
+LEFT_OUT = ("copy.c", "quantize.c")  # functions that CMSIS-NN does not have
 
 
 def checkout(folder: Path, version: str = "", *, definitions: str = "") -> Path:

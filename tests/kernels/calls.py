@@ -32,6 +32,8 @@ FUNCTIONS = (
     "deploy_dequantize_s8_f32",
     "deploy_lookup_s8",
     "deploy_div_s8",
+    "deploy_copy_s8",
+    "deploy_concatenate_s8",
     "primitive",
 )
 

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,21 @@ from toolkit.board import Memory, load_board
 from toolkit.errors import PlanError
 from toolkit.planning import make_plan, parts
 from toolkit.planning.simplify import moves_nothing
-from toolkit.program.types import Conv2d, Copy, DepthwiseConv2d, Linear, Pad, View
+from toolkit.program import read_program
+from toolkit.program.types import (
+    Concatenate,
+    Conv2d,
+    Copy,
+    DepthwiseConv2d,
+    DType,
+    Expand,
+    Linear,
+    Mul,
+    Pad,
+    Tensor,
+    Transpose,
+    View,
+)
 
 MODELS = ("ds_cnn", "resnet8", "mbv1", "dae")
 
@@ -58,6 +73,40 @@ def test_what_is_live_at_the_same_step_lies_apart(name):
         for (_, end), (start, _) in pairwise(spans):
             assert end <= start
         assert spans[-1][1] <= plan.arena
+
+
+def lowered_plan(name):
+    path = Path(__file__).parents[1] / "program" / "lowered" / f"{name}.pte"
+    return make_plan(read_program(path.read_bytes(), source=name), load_board("qemu-m33"), model=name)
+
+
+def test_what_is_computed_twice_is_computed_once():
+    """Each of two convolutions has a transpose of its own in front of it, of the same input."""
+    plan = lowered_plan("joining_explicit")
+    transposes = [op for op in plan.program.operators if isinstance(op, Transpose)]
+    source = transposes[0].input
+    assert [op.index for op in transposes if op.input == source] == [1, 4]
+    assert [step.operator.index for step in plan.steps if isinstance(step.operator, Transpose)][:1] == [1]
+    assert not [step for step in plan.steps if step.operator.index == 4]
+    assert plan.results[4] == plan.results[1]
+
+
+def test_sums_and_products_repeat_their_operands_themselves():
+    program = lowered_plan("joining_explicit").program
+    expand = next(op for op in program.operators if isinstance(op, Expand))
+    other = Tensor(9999, program.tensors[expand.output].shape, DType.INT8, (0, 1, 2, 3))
+    shape = expand.output_shape
+    words = {"index": 99, "name": "cortex_m::quantized_mul", "output": other.id, "input_shape": shape}
+    words |= {"input_zero_point": 0, "other_zero_point": 0, "output_zero_point": 0, "multiplier": 2**30, "shift": -5}
+    large = next(op.output for op in program.operators if isinstance(op, Concatenate))
+    mul = Mul(input=large, other=expand.output, other_shape=shape, output_shape=shape, **words)
+    changed = replace(
+        program, operators=(*program.operators, mul), tensors=program.tensors | {other.id: other}, outputs=(other.id,)
+    )
+    plan = make_plan(changed, load_board("qemu-m33"), model="m")
+    assert not [step for step in plan.steps if isinstance(step.operator, Expand)]
+    last = plan.steps[-1].operator
+    assert (last.other, last.other_shape) == (plan.results[14], expand.input_shape)
 
 
 def test_an_input_is_quantised_in_place():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import prod
 
-from toolkit.program.types import Operator, Program, Tensor
+from toolkit.program.types import Concatenate, Operator, Program, Slice, Tensor
 
 
 def assert_consistent(program: Program) -> None:
@@ -42,6 +42,12 @@ def _assert_shapes(program: Program, operator: Operator) -> None:
         if id_ is not None:
             assert program.tensors[id_].constant is not None
             assert program.tensors[id_].physical_shape == program.tensors[id_].shape
+    if isinstance(operator, Concatenate):
+        for shape, part in zip(operator.part_shapes, operator.parts, strict=True):
+            assert prod(shape) == program.tensors[part].size
+        assert sum(prod(shape) for shape in operator.part_shapes) == program.tensors[operator.output].size
+    if isinstance(operator, Slice):
+        assert operator.start + (operator.count - 1) * operator.step < operator.input_shape[operator.axis]
     for field, id_ in (("input_shape", "input"), ("other_shape", "other"), ("output_shape", "output")):
         if hasattr(operator, field):
             shape, tensor = getattr(operator, field), program.tensors[getattr(operator, id_)]

@@ -2,10 +2,10 @@
 
     python -m tests.program.mutate --count 20000
 
-reads that many mutants of each of the samples (the golden models and a small one in the explicit layout) and prints how
-they ended. It stops at the first that ends otherwise, takes more than a second of processor time, or lets the process
-grow beyond 500 MB. `--sample NAME` restricts it to one, `--seed` gives other mutants. Small mutants that are accepted
-are also run by the reference, which may not fail on an accepted program.
+reads that many mutants of each of the samples (the golden models and two small ones in the explicit layout) and prints
+how they ended. It stops at the first that ends otherwise, takes more than a second of processor time, or lets the
+process grow beyond 500 MB. `--sample NAME` restricts it to one, `--seed` gives other mutants. Small mutants that are
+accepted are also run by the reference, which may not fail on an accepted program.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from . import document
 from .consistency import assert_consistent
 from .samples import GOLDEN_NAMES, sample
 
-SAMPLES = (*GOLDEN_NAMES, "convolutions_explicit")
+SAMPLES = (*GOLDEN_NAMES, "convolutions_explicit", "joining_explicit")
 LONGEST_S = 1.0
 LARGEST_BYTES = 500 * 2**20
 _RUN_BYTES, _RUN_MACS = 2**18, 10**6

@@ -93,8 +93,44 @@ def test_float_operators_are_named_with_their_layer() -> None:
 
 
 def test_integer_operators_without_a_kernel() -> None:
-    what = "an operator has no Cortex-M kernel: aten::cat (a concatenation, operator 2)"
-    check("extrema", rename(2, "aten::cat"), what, "model.pte, operator 2")
+    what = "an operator has no Cortex-M kernel: aten::permute_copy (a permutation, operator 2)"
+    check("extrema", rename(2, "aten::permute_copy"), what, "model.pte, operator 2")
+
+
+@pytest.mark.parametrize(
+    ("call", "change", "what"),
+    [
+        (7, reshaped(7, -1, 1, 7, 6, 8), "[1, 4, 6, 8], [1, 2, 6, 8] along axis 1 do not give [1, 7, 6, 8]"),
+        (7, replaced(7, 1, "Int", int_val=2), "along axis 2 do not give [1, 6, 6, 8]"),
+        (7, replaced(7, 1, "Int", int_val=4), "dim is 4; it must be within -4 and 3"),
+        (7, replaced(7, 0, "TensorList", items=[]), "nothing is concatenated"),
+        (7, replaced(7, 0, "Int", int_val=1), "is an integer"),
+        (8, replaced(8, 4, "Int", int_val=0), "step is 0; it must be within 1"),
+        (8, replaced(8, 2, "Int", int_val=2), "the slice of [1, 6, 6, 8] gives [1, 6, 2, 8]"),
+        (8, replaced(8, 2, "Int", int_val=-100), "the slice of [1, 6, 6, 8] gives [1, 6, 4, 8]"),
+        (8, replaced(8, 3, "Null"), "the slice of [1, 6, 6, 8] gives [1, 6, 5, 8]"),
+        (15, reshaped(15, 0, 1, 3, 1, 2), "[1, 3, 1, 2] cannot be repeated to [1, 6, 6, 8]"),
+    ],
+)
+def test_what_cuts_joins_and_repeats_must_fit(call: int, change: Change, what: str) -> None:
+    error = refusal(changed("joining_explicit", change))
+    assert what in error.what
+    assert f"operator {call} " in error.where
+
+
+def test_lists_of_tensors_hold_tensors_and_not_many() -> None:
+    def check_items(make: Any, what: str) -> None:
+        def change(content: Document) -> None:
+            index = add_value(content, "TensorList", {"items": make(content)})
+            calls(content)[7]["args"][0] = index
+
+        assert what in refusal(changed("joining_explicit", change)).what
+
+    first = 7
+    check_items(lambda d: [calls(d)[first]["args"][2]] * 257, "a list of 257 tensors; at most 256 are supported")
+    check_items(lambda d: [10**6], "refers to value 1000000, which is none")
+    check_items(lambda d: [calls(d)[first]["args"][0]], "which is none")  # a list of lists
+    check_items(lambda d: [len(plan(d)["values"])], "which is none")  # itself
 
 
 def test_portable_operators_on_floats_are_leftovers() -> None:
@@ -166,7 +202,7 @@ def test_the_only_method_is_read_whatever_its_name() -> None:
 def test_errors_in_another_method_name_it() -> None:
     def change(content: Document) -> None:
         plan(content)["name"] = "encode"
-        rename(2, "aten::cat")(content)
+        rename(2, "aten::permute_copy")(content)
 
     check("extrema", change, "an operator has no Cortex-M kernel", "model.pte, method 'encode', operator 2")
 

@@ -4,18 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 from toolkit.errors import PlanError
 from toolkit.program.types import (
+    Add,
+    Concatenate,
     Conv2d,
     Copy,
     DepthwiseConv2d,
+    Expand,
     Linear,
+    Maximum,
+    Minimum,
+    Mul,
     Operator,
     Pad,
     Program,
     Shape,
+    Slice,
     Tensor,
     Transpose,
     View,
@@ -41,8 +47,9 @@ class Graph:
 
 
 def simplify(program: Program) -> Graph:
-    """Drop identities (clones, views, empty pads), then everything that no output needs, then empty biases."""
-    graph = _drop_identities(program)
+    """Drop identities (clones, views, empty pads) and what is computed twice, repetitions that a kernel does itself,
+    then everything that no output needs, then empty biases."""
+    graph = _drop_repetitions(_drop_identities(program))
     graph = drop_unused(graph)
     return _drop_zero_biases(graph)
 
@@ -51,12 +58,17 @@ def _drop_identities(program: Program) -> Graph:
     alias: dict[int, int] = {}
     results: dict[int, int] = {}
     kept: list[Operator] = []
+    computed: dict[Operator, int] = {}
     for op in program.operators:
-        op = _with_operands(op, alias)
+        op = op.reading(alias)
+        work = replace(op, index=0, name="", output=0)
         if _is_identity(op):
             alias[op.output] = op.inputs[0]
+        elif work in computed:
+            alias[op.output] = computed[work]
         else:
             kept.append(op)
+            computed[work] = op.output
         if not (isinstance(op, View) and op.index in results):
             results[op.index] = alias.get(op.output, op.output)
     outputs = tuple(alias.get(id, id) for id in program.outputs)
@@ -70,20 +82,18 @@ def _drop_identities(program: Program) -> Graph:
     return Graph(tuple(kept), program.inputs, outputs, results, program.tensors)
 
 
-def _with_operands(op: Operator, alias: dict[int, int]) -> Operator:
-    """The operator reading the tensors that its operands stand for."""
-    changed: dict[str, Any] = {
-        operand: alias[id] for operand in op.operands if (id := getattr(op, operand)) is not None and id in alias
-    }
-    return replace(op, **changed) if changed else op
-
-
 def _is_identity(op: Operator) -> bool:
     """Whether the bytes of the result are the bytes of the input."""
     if isinstance(op, View):
         return True
     if isinstance(op, Copy | Transpose):
         return moves_nothing(op.input_shape, op.permutation)
+    if isinstance(op, Concatenate):
+        return len(op.parts) == 1
+    if isinstance(op, Slice):
+        return op.count == op.input_shape[op.axis]
+    if isinstance(op, Expand):
+        return op.input_shape == op.output_shape
     return isinstance(op, Pad) and not any(op.before) and not any(op.after)
 
 
@@ -91,6 +101,23 @@ def moves_nothing(shape: Shape, permutation: tuple[int, ...]) -> bool:
     """Whether a permutation of a tensor's axes leaves its bytes where they are (axes of size 1 may go anywhere)."""
     moved = [axis for axis in permutation if shape[axis] != 1]
     return moved == sorted(moved)
+
+
+def _drop_repetitions(graph: Graph) -> Graph:
+    """Sums, products and extrema repeat their operands themselves: they need not be written out."""
+    repeated = {op.output: op for op in graph.operators if isinstance(op, Expand)}
+    return replace(graph, operators=tuple(_repeating(op, repeated) for op in graph.operators))
+
+
+def _repeating(op: Operator, repeated: Mapping[int, Expand]) -> Operator:
+    if not isinstance(op, Add | Mul | Minimum | Maximum):
+        return op
+    first, second = repeated.get(op.input), repeated.get(op.other)
+    if first is not None and first.output_shape == op.input_shape:
+        op = replace(op, input=first.input, input_shape=first.input_shape)
+    if second is not None and second.output_shape == op.other_shape:
+        op = replace(op, other=second.input, other_shape=second.input_shape)
+    return op
 
 
 def drop_unused(graph: Graph) -> Graph:

@@ -109,11 +109,8 @@ class Step:
     @property
     def reads(self) -> tuple[tuple[str, int], ...]:
         """Every tensor the call reads, constants that planning made for the kernel included: name and id."""
-        operands = ((name, getattr(self.operator, name)) for name in self.operator.operands)
-        pairs = [(name, id) for name, id in operands if id is not None]
-        if self.kernel.kernel_sum is not None:
-            pairs.append(("kernel_sum", self.kernel.kernel_sum))
-        return tuple(pairs)
+        sums = self.kernel.kernel_sum
+        return self.operator.reads + (() if sums is None else (("kernel_sum", sums),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from toolkit.program.layout import contiguous, is_ordered
 from toolkit.program.place import Place
 from toolkit.program.signatures import Kind, Signature
 from toolkit.program.types import DType, Pair, Shape, Tensor
-from toolkit.program.values import StoredTensor, Value, Values, describe
+from toolkit.program.values import StoredTensor, StoredTensors, Value, Values, describe
 
 Range = tuple[int, int]
 """Lowest and highest allowed value."""
@@ -23,6 +23,7 @@ INT8: Range = (-128, 127)
 OFFSET: Range = (-127, 128)
 """Minus a zero point, as convolutions add it to every sample."""
 INT32: Range = (-(2**31), 2**31 - 1)
+INT64: Range = (-(2**63), 2**63 - 1)
 COUNT: Range = (1, 2**31 - 1)
 """Of something that there is at least one of: a stride, a dilation, a kernel size."""
 PADDING: Range = (0, 2**31 - 1)
@@ -44,6 +45,7 @@ _EXPECTED: Mapping[Kind, tuple[type, ...]] = {
     Kind.REAL: (int, float),
     Kind.FLAG: (bool,),
     Kind.INTEGERS: (tuple,),
+    Kind.TENSORS: (StoredTensors,),
 }
 
 
@@ -79,6 +81,12 @@ class Call:
     def tensor(self, name: str, dtype: DType) -> Tensor:
         """A tensor of a given element type that is computed, fed in, or constant; not empty."""
         return self._typed(name, self.any_tensor(name), dtype)
+
+    def tensors(self, name: str, dtype: DType) -> tuple[Tensor, ...]:
+        """Tensors of a given element type, none of them empty."""
+        value = self._arguments[name]
+        assert isinstance(value, StoredTensors), name
+        return tuple(self._typed(name, stored.tensor, dtype) for stored in value.tensors)
 
     def result(self, dtype: DType) -> Tensor:
         """The operator's output."""

@@ -25,6 +25,7 @@ class Kind(Enum):
     REAL = auto()
     FLAG = auto()
     INTEGERS = auto()
+    TENSORS = auto()
     ANY = auto()
     """Not looked at."""
 
@@ -180,6 +181,9 @@ _DIV = _signature(
     output_scale=_R,
 )
 _EXTREMUM = _signature(input=_T, other=_T)
+_CAT = _signature(parts=Kind.TENSORS, dim=_I)
+_SLICE = _signature(input=_T, dim=_I, start=Kind.OPTIONAL_INTEGER, end=Kind.OPTIONAL_INTEGER, step=_I)
+_EXPAND = _signature(input=_T, shape=_ANY, implicit=_ANY)
 _CLAMP = _signature(input=_T, low=Kind.OPTIONAL_INTEGER, high=Kind.OPTIONAL_INTEGER)
 _ACTIVATION = _signature(input=_T, lut=_T)
 _SOFTMAX = _signature(
@@ -232,11 +236,16 @@ SIGNATURES: Mapping[str, Signature] = MappingProxyType(
         "aten::minimum": _EXTREMUM,
         "aten::maximum": _EXTREMUM,
         "aten::clamp": _CLAMP,
+        "aten::cat": _CAT,
+        "aten::slice_copy": _SLICE,
+        "aten::expand_copy": _EXPAND,
         # The exporter's own name for a view of memory that it did not plan; it has no returned value.
         "executorch_prim::et_view": Signature((("input", _T), ("shape", _ANY)), results=1),
     }
 )
 
-PORTABLE_INT8 = frozenset({"aten::minimum", "aten::maximum", "aten::clamp"})
-"""Portable operators that a lowering leaves on int8 tensors, where they have the meaning of Cortex-M ones. On float
-tensors they are layers that have not been quantised."""
+PORTABLE_INT8 = frozenset(
+    {"aten::minimum", "aten::maximum", "aten::clamp", "aten::cat", "aten::slice_copy", "aten::expand_copy"}
+)
+"""Portable operators that a lowering leaves on int8 tensors: those with the meaning of Cortex-M ones, and those that
+move elements. On float tensors they are layers that have not been quantised."""

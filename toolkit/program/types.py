@@ -9,10 +9,10 @@ operators) look the same to every later room.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from enum import Enum
 from math import prod
-from typing import ClassVar
+from typing import Any, ClassVar
 
 Shape = tuple[int, ...]
 Shape4 = tuple[int, int, int, int]
@@ -90,10 +90,20 @@ class Operator:
     output: int
 
     @property
+    def reads(self) -> tuple[tuple[str, int], ...]:
+        """Every tensor the operator reads, constants included: name of the operand and id."""
+        operands = ((name, getattr(self, name)) for name in self.operands)
+        return tuple((name, id) for name, id in operands if id is not None)
+
+    @property
     def inputs(self) -> tuple[int, ...]:
         """Ids of every tensor the operator reads, constants included."""
-        ids = (getattr(self, operand) for operand in self.operands)
-        return tuple(id for id in ids if id is not None)
+        return tuple(id for _, id in self.reads)
+
+    def reading(self, alias: Mapping[int, int]) -> Operator:
+        """The operator with other tensors in place of those that it reads."""
+        changed: dict[str, Any] = {name: alias[id] for name, id in self.reads if id in alias}
+        return replace(self, **changed) if changed else self
 
     def __repr__(self) -> str:
         words = ", ".join(
@@ -404,6 +414,45 @@ class Copy(Operator):
     input: int
     input_shape: Shape
     permutation: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Concatenate(Operator):
+    """Tensors behind one another along a physical axis. `part_shapes` are physical and alike but for that axis."""
+
+    operands = ()
+
+    parts: tuple[int, ...]
+    part_shapes: tuple[Shape, ...]
+    axis: int
+
+    @property
+    def reads(self) -> tuple[tuple[str, int], ...]:
+        return tuple((f"part{position}", id) for position, id in enumerate(self.parts))
+
+    def reading(self, alias: Mapping[int, int]) -> Operator:
+        return replace(self, parts=tuple(alias.get(id, id) for id in self.parts))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Slice(Operator):
+    """Every `step`-th of a physical axis, `count` times from `start` on."""
+
+    input: int
+    input_shape: Shape
+    axis: int
+    start: int
+    step: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Expand(Operator):
+    """The input repeated along the physical axes on which it has size 1; both shapes have one rank."""
+
+    input: int
+    input_shape: Shape
+    output_shape: Shape
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)

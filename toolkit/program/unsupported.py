@@ -8,7 +8,7 @@ from toolkit.errors import ProgramError
 from toolkit.program.place import Place, quote
 from toolkit.program.signatures import PORTABLE_INT8, SIGNATURES
 from toolkit.program.types import DType
-from toolkit.program.values import StoredTensor, Values
+from toolkit.program.values import StoredTensor, StoredTensors, Values
 
 _MOST_NAMED = 8
 _LAYERS = {
@@ -34,6 +34,7 @@ _LAYERS = {
     "div": "a quotient",
     "cat": "a concatenation",
     "slice_copy": "a slice",
+    "expand_copy": "a repetition",
     "permute_copy": "a permutation",
     "embedding": "an embedding",
 }
@@ -90,6 +91,7 @@ def _reads_float(ids: tuple[int, ...], values: Values) -> bool:
             value = values.value(id_)
         except ProgramError:
             continue
-        if isinstance(value, StoredTensor) and value.tensor.dtype is DType.FLOAT32:
+        stored = value.tensors if isinstance(value, StoredTensors) else (value,)
+        if any(isinstance(one, StoredTensor) and one.tensor.dtype is DType.FLOAT32 for one in stored):
             return True
     return False

@@ -14,6 +14,8 @@ from toolkit.program.types import DType, Shape, Tensor
 
 LARGEST_TENSOR = 2**31 - 1
 """Bytes; indices on the target are 32-bit."""
+LONGEST_LIST = 256
+"""Tensors that one operator joins."""
 _LARGEST_RANK = 16
 
 
@@ -33,7 +35,14 @@ class StoredTensor:
     slot: Slot | None
 
 
-Value = StoredTensor | tuple[int, ...] | int | float | bool | str | None
+@dataclass(frozen=True, slots=True)
+class StoredTensors:
+    """A list of tensors."""
+
+    tensors: tuple[StoredTensor, ...]
+
+
+Value = StoredTensor | StoredTensors | tuple[int, ...] | int | float | bool | str | None
 
 
 class Values:
@@ -101,6 +110,8 @@ class Values:
             return view.string("string_val") or ""
         if view.name == "IntList":
             return tuple(self._item(item, place) for item in view.scalars("items"))
+        if view.name == "TensorList":
+            return self._decode_tensors(view.scalars("items"), place)
         raise place.error(f"a value of kind {view.name} is not supported")
 
     def _item(self, index: int, place: Place) -> int:
@@ -117,6 +128,15 @@ class Values:
         if not isinstance(value, int) or isinstance(value, bool):
             raise place.damage(f"an integer list holds {describe(value)}")
         return value
+
+    def _decode_tensors(self, items: tuple[int, ...], place: Place) -> StoredTensors:
+        if len(items) > LONGEST_LIST:
+            raise place.error(f"a list of {len(items)} tensors; at most {LONGEST_LIST} are supported")
+        for item in items:
+            # Only plain tensors are decoded here, so that a list cannot lead into another list.
+            if not 0 <= item < len(self._entries) or self._entries[item].union("val").name != "Tensor":
+                raise place.damage(f"a list of tensors refers to value {item}, which is none")
+        return StoredTensors(tuple(self.tensor(item) for item in items))
 
     def _decode_tensor(self, index: int, view: View, place: Place) -> StoredTensor:
         dtype = _dtype(view.integer("scalar_type"), place)
@@ -175,6 +195,8 @@ def describe(value: Value) -> str:
     if isinstance(value, StoredTensor):
         tensor = value.tensor
         return f"a tensor ({tensor.dtype.name.lower()} {list(tensor.shape)})"
+    if isinstance(value, StoredTensors):
+        return f"a list of {len(value.tensors)} tensors"
     if isinstance(value, tuple):
         return f"a list of {len(value)} integers"
     names = {bool: "a truth value", int: "an integer", float: "a real number", str: "a text", type(None): "absent"}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,13 @@ from toolkit.program.types import (
     Add,
     AvgPool2d,
     BatchMatmul,
+    Concatenate,
     Conv2d,
     Copy,
     DepthwiseConv2d,
     Dequantize,
     Div,
+    Expand,
     Linear,
     Maximum,
     MaxPool2d,
@@ -30,6 +33,7 @@ from toolkit.program.types import (
     Pair,
     Quantize,
     Shape,
+    Slice,
     Softmax,
     Transpose,
     TransposeConv2d,
@@ -394,16 +398,54 @@ def _pad(op: Pad, scope: Scope) -> Call:
     return Call(statements, arguments)
 
 
+def _concatenate(op: Concatenate, scope: Scope) -> Call:
+    blocks = [prod(shape[op.axis :]) for shape in op.part_shapes]
+    statements = (
+        f"const int8_t* const parts[] = {{{', '.join(scope.operand(part) for part in op.parts)}}};",
+        f"static const int32_t blocks[] = {{{', '.join(map(str, blocks))}}};",
+    )
+    rows = prod(op.part_shapes[0][: op.axis])
+    arguments = ("parts", "blocks", str(len(blocks)), scope.output(), str(rows))
+    return Call(statements, arguments, returns_status=False)
+
+
+def _slice(op: Slice, scope: Scope) -> Call:
+    rows, inner = prod(op.input_shape[: op.axis]), prod(op.input_shape[op.axis + 1 :])
+    row, kept = op.input_shape[op.axis] * inner, op.count * inner
+    source = scope.operand(op.input) + (f" + {op.start * inner}" if op.start else "")
+    if op.step == 1:
+        arguments = (source, str(row), scope.output(), str(kept), str(kept), str(rows))
+        return Call((), arguments, returns_status=False)
+    arguments = (
+        *(_stepped(source, [row]), str(op.step * inner), _stepped(scope.output(), [kept])),
+        *(str(inner), str(inner), str(op.count)),
+    )
+    return Call((), arguments, returns_status=False, counts=(rows,))
+
+
+def _expand(op: Expand, scope: Scope) -> Call:
+    loops, block = loops_of(op.input_shape, op.output_shape, op.output_shape)
+    *outer, last = loops  # one at least: what repeats nothing is not there any more
+    arguments = (
+        *(_stepped(scope.operand(op.input), [loop.input_step for loop in outer]), str(last.input_step)),
+        *(_stepped(scope.output(), [loop.output_step for loop in outer]), str(last.output_step)),
+        *(str(block), str(last.count)),
+    )
+    return Call((), arguments, returns_status=False, counts=tuple(loop.count for loop in outer))
+
+
 _SAYINGS: dict[type[Operator], Callable[[Any, Scope], Call]] = {
     Activation: _activation,
     Add: _add,
     AvgPool2d: _pool,
     BatchMatmul: _batch_matmul,
+    Concatenate: _concatenate,
     Conv2d: _conv2d,
     Copy: _transpose,
     DepthwiseConv2d: _depthwise,
     Dequantize: _dequantize,
     Div: _div,
+    Expand: _expand,
     Linear: _linear,
     MaxPool2d: _pool,
     Maximum: _extremum,
@@ -411,6 +453,7 @@ _SAYINGS: dict[type[Operator], Callable[[Any, Scope], Call]] = {
     Mul: _mul,
     Pad: _pad,
     Quantize: _quantize,
+    Slice: _slice,
     Softmax: _softmax,
     Transpose: _transpose,
     TransposeConv2d: _transpose_conv2d,

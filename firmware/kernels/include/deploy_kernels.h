@@ -31,6 +31,16 @@ void deploy_lookup_s8(const int8_t* input, const int8_t* lut, int8_t* output, in
 void deploy_div_s8(const int8_t* input_1, const int8_t* input_2, int32_t zero_point_1, int32_t zero_point_2,
                    float scale, int8_t* output, int32_t output_zero_point, int32_t size);
 
+// count blocks of block elements each: the i-th goes from input + i * input_step to output + i * output_step.
+// An input_step of 0 repeats one block. output must not overlap input.
+void deploy_copy_s8(const int8_t* input, int32_t input_step, int8_t* output, int32_t output_step,
+                    int32_t block, int32_t count);
+
+// Each of the rows of output is one block of every part in turn: blocks[i] elements of parts[i], whose blocks
+// follow each other. output must not overlap a part.
+void deploy_concatenate_s8(const int8_t* const* parts, const int32_t* blocks, int32_t count, int8_t* output,
+                           int32_t rows);
+
 #ifdef __cplusplus
 }
 #endif

@@ -261,6 +261,26 @@ static int32_t divide(call* c) {
     return status;
 }
 
+// Scalars: step of the input, step of the output, elements of a block, number of blocks.
+static int32_t copy(call* c) {
+    const int32_t* s = c->scalars;
+    int32_t status;
+    TIMED(c, status, (deploy_copy_s8(c->arrays[0], s[0], c->output, s[1], s[2], s[3]), 0));
+    return status;
+}
+
+// Scalars: rows, number of parts, elements in a block of each. Arrays: the parts.
+static int32_t concatenate(call* c) {
+    const int8_t* parts[MAX_ARRAYS];
+    for (int32_t i = 0; i < MAX_ARRAYS; i++) {
+        parts[i] = c->arrays[i];
+    }
+    const int32_t* s = c->scalars;
+    int32_t status;
+    TIMED(c, status, (deploy_concatenate_s8(parts, &s[2], s[1], c->output, s[0]), 0));
+    return status;
+}
+
 // The fixed-point primitives, element by element. Scalars: which, number of elements.
 static int32_t primitive(call* c) {
     const int32_t* a = c->arrays[0];
@@ -315,6 +335,8 @@ static int32_t (*const functions[])(call*) = {
     dequantize,
     lookup,
     divide,
+    copy,
+    concatenate,
     primitive,
 };
 

@@ -161,6 +161,36 @@ class Signal(nn.Module):
         return self.second(torch.relu(self.first(x)))
 
 
+class Joining(nn.Module):
+    """Tensors behind one another along every axis, slices with and without gaps, and repetitions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.second = nn.Conv2d(3, 2, 1)
+        self.last = nn.Conv2d(6, 3, 3, padding=1)
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        joined = torch.cat([self.first(x), self.second(x)], 1)
+        rows = torch.cat([joined[:, :, 1:4], joined[:, :, :2], joined[:, :, -1:]], 2)
+        repeated = functional.avg_pool2d(joined, (6, 8)).expand(-1, -1, 6, 8)
+        return self.last(rows), joined[:, 4:, ::2, 1::3], repeated
+
+
+class Branches(nn.Module):
+    """Two branches behind one another. Slices of an image in channels-last order come out in another order: no runtime
+    takes that."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.second = nn.Conv2d(3, 2, 1)
+        self.last = nn.Conv2d(6, 3, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.last(torch.cat([self.first(x), self.second(x)], 1))
+
+
 RECIPES: dict[str, Recipe] = {
     "convolutions_explicit": Recipe(Convolutions, ((1, 3, 8, 8),)),
     "convolutions_legacy": Recipe(Convolutions, ((1, 3, 8, 8),), explicit=False),
@@ -180,6 +210,9 @@ RECIPES: dict[str, Recipe] = {
     "upsampling_legacy": Recipe(Upsampling, ((1, 1, 5, 4),), explicit=False),
     "bounds": Recipe(Bounds, ((3, 6),)),
     "matmul": Recipe(Matmul, ((2, 3, 4), (2, 4, 5))),
+    "joining_explicit": Recipe(Joining, ((1, 3, 6, 8),)),
+    "joining_legacy": Recipe(Branches, ((1, 3, 6, 8),), explicit=False),
+    "joining_batch2": Recipe(Joining, ((2, 3, 6, 8),)),
     "signal": Recipe(Signal, ((1, 4, 20),)),
 }
 

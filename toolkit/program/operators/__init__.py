@@ -44,6 +44,9 @@ BUILDERS: Mapping[str, Callable[[Call], Operator]] = MappingProxyType(
         "aten::minimum": elementwise.minimum,
         "aten::maximum": elementwise.maximum,
         "aten::clamp": elementwise.clamp,
+        "aten::cat": movement.concatenate,
+        "aten::slice_copy": movement.cut,
+        "aten::expand_copy": movement.expand,
         "executorch_prim::et_view": movement.view,
     }
 )

@@ -206,14 +206,14 @@ class _Operands(NamedTuple):
 def _broadcast(call: Call) -> _Operands:
     """Raises ProgramError unless the inputs broadcast to the output without reordering their bytes."""
     source, other, result = call.tensor("input", DType.INT8), call.tensor("other", DType.INT8), call.result(DType.INT8)
-    input_shape, other_shape = _operand_shape(call, source, result), _operand_shape(call, other, result)
+    input_shape, other_shape = operand_shape(call, source, result), operand_shape(call, other, result)
     output_shape = result.physical_shape
     if any({a, b} - {1} != {out} - {1} for a, b, out in zip(input_shape, other_shape, output_shape, strict=True)):
         call.fail(f"{list(source.shape)} and {list(other.shape)} do not broadcast to the output {list(result.shape)}")
     return _Operands(result.id, source.id, other.id, input_shape, other_shape, output_shape)
 
 
-def _operand_shape(call: Call, tensor: Tensor, result: Tensor) -> Shape:
+def operand_shape(call: Call, tensor: Tensor, result: Tensor) -> Shape:
     """An operand's sizes, with leading ones, in the memory order of the output."""
     rank = len(result.shape)
     if tensor.size == 1:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from toolkit.program.call import INT8, PADDING, Call
+from toolkit.program.call import COUNT, INT8, INT64, PADDING, Call
 from toolkit.program.layout import CHANNELS_LAST, arranged, contiguous, element_order, is_ordered, same_elements
-from toolkit.program.types import Copy, DType, Operator, Pad, Tensor, Transpose, View
+from toolkit.program.operators.elementwise import operand_shape
+from toolkit.program.types import Concatenate, Copy, DType, Expand, Operator, Pad, Shape, Slice, Tensor, Transpose, View
 
 _IMAGE_RANK = 4
 
@@ -52,6 +53,66 @@ def pad(call: Call) -> Operator:
     )
 
 
+def concatenate(call: Call) -> Operator:
+    parts, result = call.tensors("parts", DType.INT8), call.result(DType.INT8)
+    if not parts:
+        call.fail("nothing is concatenated")
+    axis = _axis(call, result)
+    shapes = tuple(_ordered_as(call, part, result) for part in parts)
+    expected = list(result.shape)
+    expected[axis] = sum(part.shape[axis] for part in parts)
+    others = {(*part.shape[:axis], *part.shape[axis + 1 :]) for part in (*parts, result)}
+    if len(others) != 1 or tuple(expected) != result.shape:
+        listed = ", ".join(str(list(part.shape)) for part in parts)
+        call.fail(f"{listed} along axis {axis} do not give {list(result.shape)}")
+    return Concatenate(
+        index=call.index,
+        name=call.name,
+        output=result.id,
+        parts=tuple(part.id for part in parts),
+        part_shapes=shapes,
+        axis=result.dim_order.index(axis),
+    )
+
+
+def cut(call: Call) -> Operator:
+    source, result = call.tensor("input", DType.INT8), call.result(DType.INT8)
+    shape = _ordered_as(call, source, result)
+    axis = _axis(call, result)
+    size, step = source.shape[axis], call.integer("step", COUNT)
+    start, end = (_end(call, name, size, default) for name, default in (("start", 0), ("end", size)))
+    count = len(range(start, end, step))
+    expected = (*source.shape[:axis], count, *source.shape[axis + 1 :])
+    if result.shape != expected:
+        call.fail(f"the output is {list(result.shape)}; the slice of {list(source.shape)} gives {list(expected)}")
+    return Slice(
+        index=call.index,
+        name=call.name,
+        output=result.id,
+        input=source.id,
+        input_shape=shape,
+        axis=result.dim_order.index(axis),
+        start=start,
+        step=step,
+        count=count,
+    )
+
+
+def expand(call: Call) -> Operator:
+    source, result = call.tensor("input", DType.INT8), call.result(DType.INT8)
+    shape = operand_shape(call, source, result)
+    if any(size not in (1, whole) for size, whole in zip(shape, result.physical_shape, strict=True)):
+        call.fail(f"{list(source.shape)} cannot be repeated to {list(result.shape)}")
+    return Expand(
+        index=call.index,
+        name=call.name,
+        output=result.id,
+        input=source.id,
+        input_shape=shape,
+        output_shape=result.physical_shape,
+    )
+
+
 def copy(call: Call) -> Operator:
     source, result = _unconverted(call)
     if source.shape != result.shape:
@@ -81,6 +142,28 @@ def view(call: Call) -> Operator:
             f"in {list(result.dim_order)} would need its elements reordered"
         )
     return View(index=call.index, name=call.name, output=result.id, input=source.id)
+
+
+def _axis(call: Call, result: Tensor) -> int:
+    """The logical axis that `dim` names."""
+    rank = len(result.shape)
+    if rank == 0:
+        call.fail("a single value has no axis to cut or join along")
+    return call.integer("dim", (-rank, rank - 1)) % rank
+
+
+def _end(call: Call, name: str, size: int, default: int) -> int:
+    """The start or end of a slice, which may be counted from the back and lie outside."""
+    given = call.optional_integer(name, INT64)
+    position = default if given is None else given
+    return min(max(position + size if position < 0 else position, 0), size)
+
+
+def _ordered_as(call: Call, tensor: Tensor, result: Tensor) -> Shape:
+    """A tensor's sizes in the memory order of the result, which must be its own."""
+    if len(tensor.shape) != len(result.shape):
+        call.fail(f"{list(tensor.shape)} and the output {list(result.shape)} differ in rank")
+    return operand_shape(call, tensor, result)
 
 
 def _unconverted(call: Call) -> tuple[Tensor, Tensor]:
