@@ -11,7 +11,7 @@ from typing import Any
 from toolkit.errors import LoweringError
 from toolkit.lowering.source import installed, shown
 from toolkit.lowering.standins import FUSED, QUANTIZE, operator_of
-from toolkit.program.signatures import SIGNATURES
+from toolkit.program.signatures import PORTABLE_INT8, SIGNATURES
 
 _WHY = (
     "The firmware computes in int8 and has no kernels for these operators. Change the layers above, or leave them out "
@@ -107,8 +107,8 @@ def _obstacles(graph: Any) -> Iterator[tuple[Any, str]]:
 
 
 _NEVER = (
-    *("aten::_adaptive_avg_pool2d", "aten::adaptive_max_pool2d", "aten::cat", "aten::slice_copy", "aten::select_copy"),
-    *("aten::split_with_sizes_copy", "aten::native_layer_norm", "aten::_log_softmax", "aten::upsample_nearest2d"),
+    *("aten::_adaptive_avg_pool2d", "aten::adaptive_max_pool2d", "aten::native_layer_norm", "aten::_log_softmax"),
+    "aten::upsample_nearest2d",
 )
 """Some of what no pass lowers although its result is quantised, so that an early stop names them too."""
 
@@ -160,7 +160,7 @@ def _runs(node: Any, operator: str) -> bool:
 
     if operator not in SIGNATURES:
         return False
-    if operator in ("aten::minimum", "aten::maximum"):
+    if operator in PORTABLE_INT8 and operator != "aten::clamp":
         return bool(node.meta["val"].dtype == torch.int8)
     if operator == "dim_order_ops::_to_dim_order_copy":
         return bool(node.meta["val"].dtype == node.args[0].meta["val"].dtype)
@@ -187,8 +187,8 @@ def _hint(operator: str, kind: str) -> str:
         if re.search(pattern, f"{operator} {kind}"):
             return text
     return (
-        "What does lower: convolutions, linear layers, BatchNorm, average and max pooling, softmax, sums and products "
-        "of equal shapes, and any function of the single elements of one tensor."
+        "What does lower: convolutions, linear layers, BatchNorm, average and max pooling, softmax, sums and products, "
+        "slices and concatenations, and any function of the single elements of one tensor."
     )
 
 
@@ -196,10 +196,6 @@ _HINTS = (
     (r" (LSTM|GRU|RNN)(Cell)?$", "Recurrent layers stay in float. Use Conv1d layers over a window of samples instead."),
     (r" (Multihead|Transformer)|scaled_dot_product", "Attention stays in float."),
     (r"layer_norm|group_norm|instance_norm", "Use BatchNorm: its numbers are constants when the model runs."),
-    (
-        r"::(add|sub|mul|div)\b",
-        "Both operands must have the same shape, or one must be a constant: a single number, or one per channel.",
-    ),
     (r"::convolution\b", "A convolution must have a batch dimension and constant weights."),
     (r"::_?log_softmax\b", "Leave it out: the largest output is the same without it."),
     (r"::_?softmax\b", "Softmax lowers over the last dimension only. Often the application does not need it."),
@@ -207,5 +203,5 @@ _HINTS = (
     (r"adaptive_(avg|max)_pool", "The output size must divide the input size."),
     (r"::mean\b", "Only the mean over all of height and width, or over the samples of a signal, lowers."),
     (r"::copy_", "A model that keeps state between calls is not supported: make the state an input and an output."),
-    (r"::(cat|stack|split\w*|slice\w*|select\w*|index\w*)\b", "Cutting and joining tensors is not supported."),
+    (r"::(index\w*|gather|scatter\w*)\b", "Indices that are computed are not supported; slices are."),
 )

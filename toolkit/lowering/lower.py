@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from toolkit.errors import LoweringError
+from toolkit.lowering.activations import separate
 from toolkit.lowering.coverage import Step, check_coverage, obstacles, steps_of
 from toolkit.lowering.layout import sink_transposes
 from toolkit.lowering.model import Model
@@ -145,7 +146,7 @@ def _lower(quantized: Any, model: Model, target: CortexMTargetConfig, where: str
     try:
         exported = torch.export.export(quantized, model.example_inputs, strict=True)
         edge = to_edge(exported, compile_config=cortex_m_edge_compile_config())
-        program = hold_int8(tabulate(edge.exported_program()))
+        program = hold_int8(tabulate(separate(edge.exported_program())))
     except Exception as error:
         raise _step_error("lowering the quantised model failed", error, where) from error
     left = obstacles(program)

@@ -13,6 +13,7 @@ from typing import Any
 from toolkit.errors import LoweringError
 from toolkit.lowering.affine import arithmetic, batch_norm, call
 from toolkit.lowering.coverage import line_of
+from toolkit.lowering.joining import concatenate, narrow, repeat_operands, select, split, stack
 
 _HEIGHT = -2  # where a signal (batch, channels, samples) gets its dimension of one to become an image
 
@@ -72,10 +73,19 @@ def _rules() -> dict[str, Callable[[Any], Any]]:
         "aten.adaptive_max_pool2d.default": _adaptive_pool,
         "aten.mean.dim": _mean_over_samples,
         "aten.batch_norm.default": batch_norm,
-        "aten.add.Tensor": arithmetic,
-        "aten.sub.Tensor": arithmetic,
-        "aten.mul.Tensor": arithmetic,
-        "aten.div.Tensor": arithmetic,
+        "aten.add.Tensor": _arithmetic,
+        "aten.sub.Tensor": _arithmetic,
+        "aten.mul.Tensor": _arithmetic,
+        "aten.div.Tensor": _arithmetic,
+        "aten.split.Tensor": split,
+        "aten.split_with_sizes.default": split,
+        "aten.chunk.default": split,
+        "aten.unbind.int": split,
+        "aten.select.int": select,
+        "aten.narrow.default": narrow,
+        "aten.stack.default": stack,
+        "aten.concat.default": concatenate,
+        "aten.concatenate.default": concatenate,
     }
 
 
@@ -93,6 +103,11 @@ def _relu6(node: Any) -> Any:
 
     in_place = node.target is aten.relu6_.default
     return call(node, (aten.hardtanh_ if in_place else aten.hardtanh).default, node.args[0], 0.0, 6.0)
+
+
+def _arithmetic(node: Any) -> Any:
+    replacement = arithmetic(node)
+    return repeat_operands(node) if replacement is None else replacement
 
 
 def _dropout(node: Any) -> Any:
