@@ -87,7 +87,7 @@ def test_a_computer_that_went_away_is_forgotten(tmp_path):
     folder = render_sketch(plan, tmp_path / "Sketch").folder
     face = folder / "src" / "internal" / "face.cpp"
     assert "patience_ms = 30000;" in face.read_text()
-    face.write_text(face.read_text().replace("patience_ms = 30000;", "patience_ms = 8000;"))
+    face.write_text(face.read_text().replace("patience_ms = 30000;", "patience_ms = 3000;"))
     virtual = plan.board.virtual()
     with emulation.start(build(folder, virtual), virtual) as board:
         with Transport(board.port) as transport:
