@@ -1,6 +1,7 @@
 """What tests of several rooms need: golden models, planned and built."""
 
 import os
+import signal
 import sys
 from pathlib import Path
 
@@ -13,6 +14,8 @@ from toolkit.planning import make_plan
 from toolkit.program import read_program
 from toolkit.rendering import render
 
+# A shell that runs the tests in the background has them ignore Ctrl-C, and so would every command under test.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 # cmake, ninja and the checkers are packages of the environment that runs the tests.
 os.environ["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
 

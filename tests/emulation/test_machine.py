@@ -65,7 +65,7 @@ def count(bench, rounds):
 
 
 def test_instructions_are_counted_exactly(bench):
-    """The loop has nine instructions (eor, eor, eor, lsls, it, addmi, adds, cmp, bne), skipped ones included."""
+    """The loop has nine instructions, of which one is skipped now and then."""
     assert count(bench, 2000) - count(bench, 1000) == 9 * 1000
     assert count(bench, 1_000_000) - count(bench, 2000) == 9 * 998_000
 
