@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from enum import Enum
 from math import prod
-from typing import Any, ClassVar
+from typing import ClassVar
 
 Shape = tuple[int, ...]
 Shape4 = tuple[int, int, int, int]
@@ -92,8 +92,7 @@ class Operator:
     @property
     def reads(self) -> tuple[tuple[str, int], ...]:
         """Every tensor the operator reads, constants included: name of the operand and id."""
-        operands = ((name, getattr(self, name)) for name in self.operands)
-        return tuple((name, id) for name, id in operands if id is not None)
+        return tuple((name, id) for name in self.operands if (id := getattr(self, name)) is not None)
 
     @property
     def inputs(self) -> tuple[int, ...]:
@@ -102,8 +101,7 @@ class Operator:
 
     def reading(self, alias: Mapping[int, int]) -> Operator:
         """The operator with other tensors in place of those that it reads."""
-        changed: dict[str, Any] = {name: alias[id] for name, id in self.reads if id in alias}
-        return replace(self, **changed) if changed else self
+        return replace(self, **{name: alias[id] for name, id in self.reads if id in alias})  # type: ignore[arg-type]
 
     def __repr__(self) -> str:
         words = ", ".join(
