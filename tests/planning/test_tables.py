@@ -1,10 +1,11 @@
 """Chains of elementwise operators become tables."""
 
 import numpy as np
+import pytest
 
 from toolkit.board import load_board
 from toolkit.planning import make_plan
-from toolkit.program.types import Activation, Add, DType, Maximum, Minimum, Mul, Program, Softmax, Tensor
+from toolkit.program.types import Activation, Add, DType, Maximum, MaxPool2d, Minimum, Mul, Program, Softmax, Tensor
 
 VALUES = np.arange(-128, 128)
 
@@ -58,6 +59,36 @@ def test_what_others_read_stays():
     assert [step.operator.output for step in plan.steps] == [3, 4]
     assert np.array_equal(table(plan, plan.steps[0]), np.maximum(VALUES, 3))
     assert np.array_equal(table(plan, plan.steps[1]), np.clip(VALUES, 3, 10))
+
+
+def pooled_and_clamped(bounds, low, high, outputs=(4,)):
+    """A maximum pooling with bounds of its own, then a clamp from below and from above."""
+    pool = MaxPool2d(
+        index=0, name="pool", input=0, output=5, input_shape=(1, 1, 16, 1), output_shape=(1, 1, 8, 1), kernel=(1, 2),
+        stride=(1, 2), padding=(0, 0), activation_min=bounds[0], activation_max=bounds[1],
+    )  # fmt: skip
+    tensors = [int8(0, 16), int8(1, 1, [low]), int8(2, 1, [high]), int8(3, 8), int8(4, 8), int8(5, 8)]
+    return planned(tensors, [pool, clip(Maximum, 1, 5, 1, 3), clip(Minimum, 2, 3, 2, 4)], (0,), outputs)
+
+
+@pytest.mark.parametrize(
+    ("bounds", "low", "high", "expected"),
+    [((-128, 127), -10, 127, (-10, 127)), ((-5, 100), -10, 50, (-5, 50)), ((-5, 100), -128, 127, (-5, 100)),
+     ((20, 30), -10, 10, (10, 10))],
+)  # fmt: skip
+def test_a_clamp_behind_a_layer_is_part_of_it(bounds, low, high, expected):
+    plan = pooled_and_clamped(bounds, low, high)
+    (step,) = plan.steps
+    assert isinstance(step.operator, MaxPool2d)
+    assert (step.operator.activation_min, step.operator.activation_max) == expected
+    assert (step.operator.input, step.operator.output) == (0, 4)
+    assert plan.constant_bytes == 0
+
+
+def test_a_layer_that_others_read_keeps_its_bounds():
+    plan = pooled_and_clamped((-128, 127), -10, 10, outputs=(4, 5))
+    assert [type(step.operator) for step in plan.steps] == [MaxPool2d, Activation]
+    assert plan.steps[0].operator.activation_max == 127
 
 
 def test_two_tensors_are_no_table():

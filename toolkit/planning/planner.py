@@ -11,7 +11,7 @@ from toolkit.planning.kernels import choose_kernels
 from toolkit.planning.memory import Block, Demand, allocate
 from toolkit.planning.regions import Place, choose_regions
 from toolkit.planning.simplify import Graph, simplify
-from toolkit.planning.tables import fuse_tables
+from toolkit.planning.tables import fold_clamps, fuse_tables
 from toolkit.planning.types import OUR_KERNELS, Kernel, KernelLibrary, Placement, Plan, Span, Step
 from toolkit.program.types import Operator, Program
 
@@ -38,7 +38,7 @@ def make_plan(
     Raises:
         PlanError: an operator has no kernel, or the whole does not fit the board.
     """
-    graph, kernels = choose_kernels(fuse_tables(simplify(program)), library, board)
+    graph, kernels = choose_kernels(fold_clamps(fuse_tables(simplify(program))), library, board)
     activations, scratch, arena = _place(graph, kernels)
     steps = tuple(
         Step(op, kernel, scratch[position], layer_names[op.index] if op.index < len(layer_names) else "")

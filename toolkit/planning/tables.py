@@ -1,4 +1,4 @@
-"""Chains of elementwise int8 operators on one tensor become one table lookup.
+"""Chains of elementwise int8 operators on one tensor become one table lookup, or part of the layer before them.
 
 Behind a layer, `hardswish` for example is lowered to a minimum with a constant and a product of that with the layer's
 result. Each output byte depends on one input byte alone, so 256 bytes say it all; they are computed here with the
@@ -7,26 +7,34 @@ reference arithmetic, and the lookup is bit-exact by construction.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from toolkit.planning.simplify import Graph, drop_unused
 from toolkit.program.types import (
     Activation,
     Add,
+    Conv2d,
+    DepthwiseConv2d,
     Div,
     DType,
+    Linear,
     Maximum,
+    MaxPool2d,
     Minimum,
     Mul,
     Operator,
     Program,
     Tensor,
+    TransposeConv2d,
 )
 from toolkit.reference import execute
 
 Elementwise = Activation | Add | Div | Maximum | Minimum | Mul
+Clamping = Add | Conv2d | DepthwiseConv2d | Linear | MaxPool2d | TransposeConv2d
 _VALUES = 256
 
 
@@ -55,6 +63,32 @@ def fuse_tables(graph: Graph) -> Graph:
             chains[op.output] = chain
         operators.append(op)
     return drop_unused(replace(graph, operators=tuple(operators), tensors=tensors))
+
+
+def fold_clamps(graph: Graph) -> Graph:
+    """Let layers clamp what they compute, where a lookup behind them does nothing else."""
+    readers = Counter(id for op in graph.operators for id in op.inputs) + Counter(graph.outputs)
+    layers = {op.output: op for op in graph.operators if isinstance(op, Clamping)}
+    folded: dict[int, Operator] = {}  # by the result of the layer: the layer with other bounds and the lookup's result
+    gone: set[int] = set()
+    for op in graph.operators:
+        layer = layers.get(op.input) if isinstance(op, Activation) else None
+        if layer is None or not isinstance(op, Activation) or readers[layer.output] != 1:
+            continue
+        bounds = _bounds_after(layer, np.frombuffer(graph.tensors[op.lut].constant or b"", np.int8))
+        if bounds is not None:
+            folded[layer.output] = replace(layer, output=op.output, activation_min=bounds[0], activation_max=bounds[1])
+            gone.add(op.output)
+    kept = (op for op in graph.operators if op.output not in gone)
+    return replace(graph, operators=tuple(folded.get(op.output, op) for op in kept))
+
+
+def _bounds_after(layer: Clamping, table: npt.NDArray[np.int8]) -> tuple[int, int] | None:
+    """The bounds that make a lookup part of a layer, None when the lookup is no clamp of what the layer gives."""
+    values = np.arange(layer.activation_min, layer.activation_max + 1)
+    found = table[values + _VALUES // 2].astype(int)
+    low, high = int(found[0]), int(found[-1])
+    return (low, high) if low <= high and np.array_equal(found, np.clip(values, low, high)) else None
 
 
 def _extended(op: Operator, chains: dict[int, _Chain], graph: Graph) -> _Chain | None:
