@@ -57,6 +57,20 @@ def test_the_macros_are_hostile(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("macros", "line", "other"), [(["-DARDUINO_ROUTER_SERIAL=Serial2"], "Serial1", "Serial"), ([], "Serial", "Serial1")]
+)
+def test_frames_take_the_line_that_carries_bytes(sketch, tmp_path, macros, line, other):
+    """The Uno Q's core defines this macro where `Serial` is the monitor of its Linux side, which carries text."""
+    (tmp_path / "line.h").write_text("#include <Arduino.h>\nextern HardwareSerial Serial1;\n")
+    source = sketch(board="uno-q").folder / "src" / "internal" / "arduino_port.cpp"
+    words = [*load_board("uno-q").flags, *macros, "-include", tmp_path / "line.h", "-I", CORE, *WARNINGS]
+    subprocess.run(["arm-none-eabi-g++", *words, "-c", source, "-o", tmp_path / "port.o"], check=True)
+    listed = subprocess.run(["arm-none-eabi-nm", "-u", tmp_path / "port.o"], capture_output=True, text=True, check=True)
+    assert line in listed.stdout.split()
+    assert other not in listed.stdout.split()
+
+
 def test_the_board_options_are_pinned(sketch):
     assert "default_fqbn: arduino:mbed_nano:nano33ble\n" in (sketch().folder / "sketch.yaml").read_text()
     uno_q = sketch(board="uno-q", name="Q").folder / "sketch.yaml"

@@ -4,6 +4,15 @@
 #include "port.h"
 #include "stack.h"
 
+// Where frames come and go. From release 0.55 of its core on, the `Serial` of an Uno Q is the monitor of the
+// Linux side, which carries text; the pins D0 and D1, which carry bytes, are `Serial1` there, and were
+// `Serial` before.
+#if defined(ARDUINO_ROUTER_SERIAL)
+#define FRAME_LINE Serial1
+#else
+#define FRAME_LINE Serial
+#endif
+
 // Where the linker scripts of some cores end the heap, or begin the stack; 0 where they have no such name.
 extern "C" {
 extern uint8_t __HeapLimit[] __attribute__((weak));
@@ -44,17 +53,21 @@ uint32_t now_ms() {
 
 namespace port {
 
-void init() {}
+void init() {
+#if defined(ARDUINO_ROUTER_SERIAL)
+    FRAME_LINE.begin(115200);  // a sketch begins only the other one
+#endif
+}
 
 int read() {
-    return Serial.available() > 0 ? Serial.read() : -1;
+    return FRAME_LINE.available() > 0 ? FRAME_LINE.read() : -1;
 }
 
 void write(const uint8_t* data, size_t size) {
     const uint32_t patience_ms = 1000;  // nobody may be listening on the other side of the USB
     uint32_t since = arduino_port::now_ms();
     while (size > 0) {
-        const size_t count = Serial.write(data, size);
+        const size_t count = FRAME_LINE.write(data, size);
         if (count > 0) {
             data += count;
             size -= count;
