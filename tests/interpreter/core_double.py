@@ -56,14 +56,14 @@ def compile_sketch(core: str, flags: str, script: str, folder: Path, words: list
         objects.append(folder / f"{source.name}.o")
         compiler = ["arm-none-eabi-gcc", *c] if source.suffix == ".c" else ["arm-none-eabi-g++", *cpp]
         before = ["-x", "c++", "-include", "Arduino.h"] if source.suffix == ".ino" else []
-        subprocess.run([*compiler, *before, "-c", source, "-o", objects[-1]], check=True)
+        subprocess.run([*compiler, *before, "-c", source, "-o", objects[-1]], check=True, stdout=sys.stderr)
     words = filled(RECIPES[core]["link"], properties | {"objects": shlex.join(map(str, objects))})
     if core == "lazy":
         words.remove("-Wl,--whole-archive")
     output.mkdir(parents=True, exist_ok=True)
     link = ["arm-none-eabi-g++", *shlex.split(flags), "-nostartfiles", f"-T{script}", "-Wl,--gc-sections"]
     link += ["-specs=nano.specs", "-specs=nosys.specs", "-o", output / f"{project.name}.ino.elf"]
-    subprocess.run([*link, *words], check=True)
+    subprocess.run([*link, *words], check=True, stdout=sys.stderr)  # the answer alone goes to standard output
 
 
 def main() -> int:
