@@ -286,7 +286,7 @@ def _dequantize(op: Dequantize, scope: Scope) -> Call:
 
 def _stepped(pointer: str, steps: Sequence[int]) -> str:
     """A pointer that moves on with the loops around a call."""
-    moves = [f"{step} * i{depth}" for depth, step in enumerate(steps) if step]
+    moves = [f"i{depth}" if step == 1 else f"{step} * i{depth}" for depth, step in enumerate(steps) if step]
     return " + ".join([pointer, *moves])
 
 
