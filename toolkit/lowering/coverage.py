@@ -108,7 +108,7 @@ def _obstacles(graph: Any) -> Iterator[tuple[Any, str]]:
 
 _NEVER = (
     *("aten::_adaptive_avg_pool2d", "aten::adaptive_max_pool2d", "aten::native_layer_norm", "aten::_log_softmax"),
-    "aten::upsample_nearest2d",
+    *("aten::upsample_nearest2d", "aten::upsample_bilinear2d"),
 )
 """Some of what no pass lowers although its result is quantised, so that an early stop names them too."""
 
@@ -203,5 +203,6 @@ _HINTS = (
     (r"adaptive_(avg|max)_pool", "The output size must divide the input size."),
     (r"::mean\b", "Only the mean over all of height and width, or over the samples of a signal, lowers."),
     (r"::copy_", "A model that keeps state between calls is not supported: make the state an input and an output."),
+    (r"upsample", "Upsampling lowers where it repeats samples (nearest) a whole number of times."),
     (r"::(index\w*|gather|scatter\w*)\b", "Indices that are computed are not supported; slices are."),
 )

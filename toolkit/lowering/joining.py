@@ -48,16 +48,56 @@ def narrow(node: Any) -> Any:
 
 def stack(node: Any) -> Any:
     """Tensors behind one another along a new axis."""
-    from torch.ops import aten
-
     axis = (node.args[1] if len(node.args) > 1 else 0) % node.meta["val"].dim()
-    parts = [call(node, aten.unsqueeze.default, part, axis) for part in node.args[0]]
+    parts = [_unsqueezed(node, part, axis) for part in node.args[0]]
     return _cat(node, parts, axis)
 
 
 def concatenate(node: Any) -> Any:
     """`torch.concat` and its other names."""
     return _cat(node, node.args[0], node.args[1] if len(node.args) > 1 else 0)
+
+
+def upsample_nearest(node: Any) -> Any:
+    """Every sample several times along height and width (or the samples of a signal), where these are whole times."""
+    source = node.args[0]
+    before, after = ([int(size) for size in one.meta["val"].shape] for one in (source, node))
+    if any(large % small for small, large in zip(before, after, strict=True)):
+        return None
+    return _each_repeated(
+        node, source, [large // small for small, large in zip(before, after, strict=True)], inner=True
+    )
+
+
+def repeat(node: Any) -> Any:
+    """A tensor several times behind itself."""
+    source, times = node.args
+    missing = len(times) - source.meta["val"].dim()
+    for _ in range(missing):
+        source = _unsqueezed(node, source, 0)
+    return _each_repeated(node, source, times, inner=False)
+
+
+def _each_repeated(node: Any, source: Any, times: Sequence[int], *, inner: bool) -> Any:
+    """Along every axis: each element so many times (`inner`), or the whole axis so many times."""
+    from torch.ops import aten
+
+    shape = [int(size) for size in source.meta["val"].shape]
+    whole: list[int] = []
+    for size, count in zip(shape, times, strict=True):
+        if count != 1:
+            source = _unsqueezed(node, source, len(whole) + (1 if inner else 0))
+        whole += [size] if count == 1 else [size, count] if inner else [count, size]
+    if len(whole) == len(shape):
+        return None
+    spread = call(node, aten.expand.default, source, whole)
+    return call(node, aten.reshape.default, spread, [size * count for size, count in zip(shape, times, strict=True)])
+
+
+def _unsqueezed(node: Any, source: Any, axis: int) -> Any:
+    from torch.ops import aten
+
+    return call(node, aten.unsqueeze.default, source, axis)
 
 
 def repeat_operands(node: Any) -> Any:
@@ -85,7 +125,7 @@ def _expanded(node: Any, operand: Any) -> Any:
         return None
     missing = len(shape) - value.dim()
     for _ in range(missing):
-        operand = call(node, aten.unsqueeze.default, operand, 0)
+        operand = _unsqueezed(node, operand, 0)
     return call(node, aten.expand.default, operand, shape)
 
 

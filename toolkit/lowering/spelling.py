@@ -13,7 +13,16 @@ from typing import Any
 from toolkit.errors import LoweringError
 from toolkit.lowering.affine import arithmetic, batch_norm, call
 from toolkit.lowering.coverage import line_of
-from toolkit.lowering.joining import concatenate, narrow, repeat_operands, select, split, stack
+from toolkit.lowering.joining import (
+    concatenate,
+    narrow,
+    repeat,
+    repeat_operands,
+    select,
+    split,
+    stack,
+    upsample_nearest,
+)
 
 _HEIGHT = -2  # where a signal (batch, channels, samples) gets its dimension of one to become an image
 
@@ -84,6 +93,11 @@ def _rules() -> dict[str, Callable[[Any], Any]]:
         "aten.select.int": select,
         "aten.narrow.default": narrow,
         "aten.stack.default": stack,
+        "aten.repeat.default": repeat,
+        "aten.upsample_nearest1d.vec": upsample_nearest,
+        "aten.upsample_nearest2d.vec": upsample_nearest,
+        "aten.upsample_nearest1d.default": upsample_nearest,
+        "aten.upsample_nearest2d.default": upsample_nearest,
         "aten.concat.default": concatenate,
         "aten.concatenate.default": concatenate,
     }
