@@ -6,17 +6,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from toolkit.errors import PlanError
+from toolkit.planning.repetitions import without_repetitions
 from toolkit.program.types import (
-    Add,
     Concatenate,
     Conv2d,
     Copy,
     DepthwiseConv2d,
     Expand,
     Linear,
-    Maximum,
-    Minimum,
-    Mul,
     Operator,
     Pad,
     Program,
@@ -49,8 +46,8 @@ class Graph:
 def simplify(program: Program) -> Graph:
     """Drop identities (clones, views, empty pads) and what is computed twice, repetitions that a kernel does itself,
     then everything that no output needs, then empty biases."""
-    graph = _drop_repetitions(_drop_identities(program))
-    graph = drop_unused(graph)
+    graph = _drop_identities(program)
+    graph = drop_unused(replace(graph, operators=without_repetitions(graph.operators)))
     return _drop_zero_biases(graph)
 
 
@@ -101,23 +98,6 @@ def moves_nothing(shape: Shape, permutation: tuple[int, ...]) -> bool:
     """Whether a permutation of a tensor's axes leaves its bytes where they are (axes of size 1 may go anywhere)."""
     moved = [axis for axis in permutation if shape[axis] != 1]
     return moved == sorted(moved)
-
-
-def _drop_repetitions(graph: Graph) -> Graph:
-    """Sums, products and extrema repeat their operands themselves: they need not be written out."""
-    repeated = {op.output: op for op in graph.operators if isinstance(op, Expand)}
-    return replace(graph, operators=tuple(_repeating(op, repeated) for op in graph.operators))
-
-
-def _repeating(op: Operator, repeated: Mapping[int, Expand]) -> Operator:
-    if not isinstance(op, Add | Mul | Minimum | Maximum):
-        return op
-    first, second = repeated.get(op.input), repeated.get(op.other)
-    if first is not None and first.output_shape == op.input_shape:
-        op = replace(op, input=first.input, input_shape=first.input_shape)
-    if second is not None and second.output_shape == op.other_shape:
-        op = replace(op, other=second.input, other_shape=second.input_shape)
-    return op
 
 
 def drop_unused(graph: Graph) -> Graph:
