@@ -191,6 +191,21 @@ class Branches(nn.Module):
         return self.last(torch.cat([self.first(x), self.second(x)], 1))
 
 
+class Repeating(nn.Module):
+    """Nearest upsampling as a repetition, between convolutions."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = nn.Conv2d(3, 4, 3, padding=1)
+        self.last = nn.Conv2d(4, 2, 3, padding=1)
+
+    def forward(self, x: Tensor) -> Tensor:
+        x = self.first(x)
+        batch, channels, height, width = x.shape
+        x = x.unsqueeze(3).unsqueeze(5).expand(batch, channels, height, 2, width, 3)
+        return self.last(x.reshape(batch, channels, 2 * height, 3 * width))
+
+
 RECIPES: dict[str, Recipe] = {
     "convolutions_explicit": Recipe(Convolutions, ((1, 3, 8, 8),)),
     "convolutions_legacy": Recipe(Convolutions, ((1, 3, 8, 8),), explicit=False),
@@ -213,6 +228,7 @@ RECIPES: dict[str, Recipe] = {
     "joining_explicit": Recipe(Joining, ((1, 3, 6, 8),)),
     "joining_legacy": Recipe(Branches, ((1, 3, 6, 8),), explicit=False),
     "joining_batch2": Recipe(Joining, ((2, 3, 6, 8),)),
+    "repeating": Recipe(Repeating, ((1, 3, 5, 4),)),
     "signal": Recipe(Signal, ((1, 4, 20),)),
 }
 
