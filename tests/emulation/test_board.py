@@ -183,6 +183,18 @@ def test_the_command_line_starts_a_board(probe, tmp_path):
             wait_for(lambda: (tmp_path / "status.json").is_file(), 20)
             ports = wait_for(lambda: [p for p in json.loads((tmp_path / "ports.json").read_text()) if "vid" in p])
             assert ports[0]["product"] == "Pico"
-        finally:
             process.terminate()
-        assert process.wait(10) == 0
+            assert process.wait(10) == 0
+        finally:
+            process.kill()
+
+
+def test_it_is_switched_off_whatever_it_is_doing(probe, tmp_path):
+    """Also in the middle of one of Unicorn's callbacks, from which no exception comes through."""
+    for number in range(12):
+        desk = tmp_path / str(number)
+        with rp2350.start(desk, uf2=probe.uf2, hook="python") as board:
+            time.sleep(0.02 * number)
+            board.process.terminate()
+            assert board.process.wait(10) == 0
+            assert board.log == ""

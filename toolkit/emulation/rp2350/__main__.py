@@ -7,6 +7,7 @@ import ctypes
 import os
 import signal
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -27,7 +28,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--parent", type=int, default=os.getppid(), help="process without which the board ends")
     given = parser.parse_args(arguments)
     _die_with_parent()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
+    # Only noted: an exception raised while Unicorn calls back would be taken for a fault of the firmware.
+    switched_off = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: switched_off.set())
     try:
         # Imported here so that a missing extra is said in a sentence.
         from toolkit.emulation.rp2350.board import Board, Options
@@ -43,7 +46,7 @@ def main(arguments: Sequence[str]) -> int:
         options = Options(
             given.desk.resolve(), given.uf2, given.elf, faults, given.keep_flash, given.hook, given.bootsel
         )
-        Board(options, lambda: os.getppid() == given.parent).run()
+        Board(options, lambda: not switched_off.is_set() and os.getppid() == given.parent).run()
     except DeployError as error:
         print(error, file=sys.stderr)
         return 1
